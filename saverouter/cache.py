@@ -1,0 +1,60 @@
+"""Where computed things are kept, by the content they were computed from, and how files are written."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+
+import platformdirs
+
+
+def cache_folder(*parts: str) -> Path:
+    """``$SAVEROUTER_CACHE``, or the user's cache folder."""
+    root = os.environ.get("SAVEROUTER_CACHE") or platformdirs.user_cache_dir("saverouter")
+    folder = Path(root, *parts)
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+@contextmanager
+def atomic_path(path: str | Path) -> Iterator[Path]:
+    """A temporary path beside ``path`` that takes its place on success and vanishes on failure."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix=f".{path.stem[:40]}-", suffix=path.suffix, dir=path.parent)
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        yield temporary
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def digest_of(*parts) -> str:
+    """A short hash of texts, bytes and anything JSON can write."""
+    digest = hashlib.blake2b(digest_size=16)
+    for part in parts:
+        if not isinstance(part, bytes):
+            part = json.dumps(part, sort_keys=True, default=str).encode()
+        digest.update(len(part).to_bytes(8, "little") + part)
+    return digest.hexdigest()
+
+
+# Modules that only show or run things: a change in them does not change a result.
+_NOT_SCIENCE = {"__init__.py", "plots.py", "outputs.py", "reproduce.py", "notebooks.py", "report.py", "tables.py"}
+
+
+@cache
+def code_version() -> str:
+    """A hash of the package's source, as far as it can change a number."""
+    root = Path(__file__).parent
+    sources = sorted(p for p in root.rglob("*.py") if p.name not in _NOT_SCIENCE)
+    return digest_of(*(p.relative_to(root).as_posix().encode() + b"\0" + p.read_bytes() for p in sources))

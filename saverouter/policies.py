@@ -1,0 +1,165 @@
+"""Families of operating points, built from estimates alone, and what they turn out to score and cost.
+
+A family holds many ways to choose one model a query. It never sees an outcome until ``realised`` is given
+the outcomes to judge it by. Estimates of unavailable pairs are -inf in quality, so they are never chosen.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+COST_WEIGHTS = np.concatenate([[0.0], np.logspace(-4, 3, 200)])
+GATES = 100
+MODEL_THRESHOLDS = 64
+QUERY_THRESHOLDS = 100
+
+
+@dataclass(frozen=True)
+class CostWeightPolicies:
+    """argmax of quality - weight x relative cost, for every weight (lambda of the paper)."""
+
+    quality: np.ndarray
+    relative_cost: np.ndarray
+    weights: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.weights)
+
+    def label(self, index: int) -> str:
+        return f"cost weight {self.weights[index]:.4g}"
+
+    def choice(self, index: int) -> np.ndarray:
+        return np.argmax(self.quality - self.weights[index] * self.relative_cost, axis=1)
+
+    def realised(self, quality, cost):
+        return _score_each(self, quality, cost)
+
+
+@dataclass(frozen=True)
+class ThresholdPolicies:
+    """Best predicted model among those predicted to cost at most a threshold, for every threshold.
+
+    ``cost`` is (n, M), or (M,) where a model has one price. A query that no model can serve within the
+    threshold goes to its cheapest available model.
+    """
+
+    quality: np.ndarray
+    cost: np.ndarray
+    thresholds: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.thresholds)
+
+    def label(self, index: int) -> str:
+        return f"cost at most {self.thresholds[index]:.4g}"
+
+    def choice(self, index: int) -> np.ndarray:
+        affordable = np.where(self.cost <= self.thresholds[index], self.quality, -np.inf)
+        chosen = np.argmax(affordable, axis=1)
+        stuck = np.flatnonzero(np.isneginf(affordable[np.arange(len(chosen)), chosen]))
+        if len(stuck):
+            price = np.broadcast_to(self.cost, self.quality.shape)[stuck]
+            chosen[stuck] = np.argmin(np.where(np.isneginf(self.quality[stuck]), np.inf, price), axis=1)
+        return chosen
+
+    def realised(self, quality, cost):
+        return _score_each(self, quality, cost)
+
+
+@dataclass(frozen=True)
+class GatePolicies:
+    """Two choices a query: ``high`` where its gain reaches a gate, ``low`` elsewhere, for every gate.
+
+    Sorting the queries by gain once scores all gates in one cumulative sum.
+    """
+
+    low: np.ndarray
+    high: np.ndarray
+    gain: np.ndarray
+    gates: np.ndarray
+    name: str
+
+    def __len__(self) -> int:
+        return len(self.gates)
+
+    def label(self, index: int) -> str:
+        return f"{self.name}, gain at least {self.gates[index]:.4g}"
+
+    def choice(self, index: int) -> np.ndarray:
+        return np.where(self.gain >= self.gates[index], self.high, self.low)
+
+    def realised(self, quality, cost):
+        rows = np.arange(len(self.gain))
+        order = np.argsort(-self.gain, kind="stable")
+        raised = np.searchsorted(-self.gain[order], -self.gates, side="right")
+        means = []
+        for outcome in (quality, cost):
+            low, high = outcome[rows, self.low], outcome[rows, self.high]
+            steps = np.concatenate([[0.0], np.cumsum((high - low)[order])])
+            means.append((low.sum() + steps[raised]) / len(rows))
+        return means[0], means[1]
+
+
+def _score_each(family, quality, cost) -> tuple[np.ndarray, np.ndarray]:
+    rows = np.arange(len(quality))
+    choices = (family.choice(index) for index in range(len(family)))
+    pairs = [(quality[rows, chosen].mean(), cost[rows, chosen].mean()) for chosen in choices]
+    scores = np.array(pairs).reshape(-1, 2)
+    return scores[:, 0], scores[:, 1]
+
+
+def masked(quality: np.ndarray, available: np.ndarray | None) -> np.ndarray:
+    """Quality estimates with -inf where a model cannot be asked."""
+    return quality if available is None else np.where(available, quality, -np.inf)
+
+
+def threshold_grid(values: np.ndarray, size: int) -> np.ndarray:
+    """All distinct values, or ``size`` of their quantiles where there are more."""
+    distinct = np.unique(values)
+    return distinct if len(distinct) <= size else np.unique(np.quantile(distinct, np.linspace(0, 1, size)))
+
+
+def threshold_policies(quality: np.ndarray, cost: np.ndarray) -> list:
+    """ORBIT's predicted-cost frontier: at most 100 thresholds on the predicted costs."""
+    return [ThresholdPolicies(quality, cost, threshold_grid(cost[np.isfinite(quality)], QUERY_THRESHOLDS))]
+
+
+def saverouter_policies(quality: np.ndarray, cost: np.ndarray, model_cost: np.ndarray) -> list:
+    """The paper's whole family: cost weights, thresholds on a model's mean cost, and gates at each threshold.
+
+    A gate weighs predicted gain in quality against predicted extra cost. Costs enter relative to the
+    dearest model's mean (C_max), so that the unit of money cannot matter.
+    """
+    dearest = model_cost.max()
+    relative = cost / dearest if dearest > 0 else np.zeros_like(cost)
+    rows = np.arange(len(quality))
+    high = np.argmax(quality, axis=1)
+    thresholds = ThresholdPolicies(quality, model_cost, threshold_grid(model_cost, MODEL_THRESHOLDS))
+    families = [CostWeightPolicies(quality, relative, COST_WEIGHTS), thresholds]
+    for index in range(len(thresholds)):
+        low = thresholds.choice(index)
+        better = quality[rows, high] - quality[rows, low]
+        gain = better / np.maximum(relative[rows, high] - relative[rows, low], 1e-8)
+        gates = np.unique(np.quantile(gain, np.linspace(0, 1, GATES)))
+        families.append(GatePolicies(low, high, gain, gates, thresholds.label(index)))
+    return families
+
+
+def operating_points(families: list, quality: np.ndarray, cost: np.ndarray) -> pd.DataFrame:
+    """What every policy of the families scores and costs on given outcomes."""
+    parts = []
+    for family in families:
+        scored, paid = family.realised(quality, cost)
+        labels = [family.label(index) for index in range(len(family))]
+        parts.append(pd.DataFrame({"policy": labels, "quality": scored, "cost": paid}))
+    return pd.concat(parts, ignore_index=True)
+
+
+def pareto(points: pd.DataFrame) -> pd.DataFrame:
+    """The points that no cheaper or equally cheap one reaches: quality strictly rises with cost."""
+    ordered = points.sort_values(["cost", "quality"], ascending=[True, False], kind="stable")
+    best_before = ordered["quality"].cummax().shift(fill_value=-np.inf)
+    return ordered[ordered["quality"] > best_before + 1e-12].reset_index(drop=True)

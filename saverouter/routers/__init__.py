@@ -1,0 +1,30 @@
+"""Every router by name, behind one interface."""
+
+from __future__ import annotations
+
+import difflib
+
+from ..errors import SaveRouterError
+from .base import Router
+from .knn import KNN
+from .saverouter import SaveRouter
+
+ROUTERS: dict[str, type[Router]] = {"saverouter": SaveRouter, "knn": KNN}
+
+
+def make_router(name: str, **options) -> Router:
+    """A router by its name in ``ROUTERS``, with options of its own."""
+    if name not in ROUTERS:
+        close = difflib.get_close_matches(str(name), ROUTERS, n=1)
+        hint = f"; did you mean {close[0]!r}?" if close else ""
+        raise SaveRouterError(f"no router is called {name!r}{hint} There are: {', '.join(ROUTERS)}")
+    kind = ROUTERS[name]
+    unknown = sorted(set(options) - set(kind().get_params()))
+    if unknown:
+        raise SaveRouterError(
+            f"router {name!r} has no option {unknown[0]!r}; it has {', '.join(kind().get_params()) or 'none'}"
+        )
+    return kind(**options)
+
+
+__all__ = ["KNN", "ROUTERS", "Router", "SaveRouter", "make_router"]

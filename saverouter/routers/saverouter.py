@@ -1,0 +1,135 @@
+"""SaveRouter: few outcomes a query, shared across related queries, refined by the words of the query."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from ..acquisition import acquire
+from ..capability import Observations, additive_prior, cost_table, residual_weights, shrunken
+from ..encoders import ResidualFeatures, embed
+from ..errors import SaveRouterError
+from ..grouping import Grouper
+from ..policies import masked, saverouter_policies
+from ..workload import Queries
+from .base import Router
+
+
+class SaveRouter(Router):
+    """Sparse-supervision router of the paper.
+
+    Parameters
+    ----------
+    k : K, outcomes bought a training query (all it has, where fewer models are available)
+    policy : what to buy: "ucb", "random", "capability" or "uncertainty"
+    grouping : "auto", "labels", "latent" or "global"
+    exploration : beta_ucb, weight of the uncertainty bonus
+    acquisition_prior : tau_0, strength of the model's overall mean inside a group during acquisition
+    prior_ridge : lambda_prior of the additive group-model prior
+    shrinkage : tau, strength of that prior against local evidence
+    residual_ridge : lambda_ctx of the residual predictors (the paper: 100, and 200 on LLMRouterBench)
+    residual_scale : gamma, weight of the residual; 0 leaves it out
+    min_observations : outcomes a model needs before it gets a residual predictor
+    residual_tolerance : at which the least-squares solver stops (the authors' release: 1e-4)
+    seed : of grouping and acquisition
+
+    After ``fit``: ``groups_`` (of the training queries), ``grouper_``, ``observations_``, ``group_quality_``,
+    ``group_cost_``, ``model_cost_`` and the residual's ``weights_`` and ``intercepts_``.
+    """
+
+    label = "SaveRouter"
+
+    def __init__(
+        self,
+        *,
+        k=4,
+        policy="ucb",
+        grouping="auto",
+        exploration=0.35,
+        acquisition_prior=10.0,
+        prior_ridge=10.0,
+        shrinkage=40.0,
+        residual_ridge=100.0,
+        residual_scale=2.0,
+        min_observations=8,
+        residual_tolerance=1e-8,
+        seed=42,
+    ):
+        self.k = k
+        self.policy = policy
+        self.grouping = grouping
+        self.exploration = exploration
+        self.acquisition_prior = acquisition_prior
+        self.prior_ridge = prior_ridge
+        self.shrinkage = shrinkage
+        self.residual_ridge = residual_ridge
+        self.residual_scale = residual_scale
+        self.min_observations = min_observations
+        self.residual_tolerance = residual_tolerance
+        self.seed = seed
+
+    def _fit(self, queries, feedback):
+        for name in ("exploration", "acquisition_prior", "prior_ridge", "shrinkage", "residual_ridge", "residual_scale"):
+            value = getattr(self, name)
+            if not (np.isfinite(value) and value >= 0):
+                raise SaveRouterError(f"{name} is {value}; expected a finite number >= 0")
+        self.grouper_ = Grouper(self.grouping, self.seed).fit(lambda: embed(queries), queries.tasks, len(queries))
+        self.groups_ = self.grouper_.train_groups_
+        bought = acquire(
+            feedback,
+            self.groups_,
+            k=self.k,
+            policy=self.policy,
+            exploration=self.exploration,
+            acquisition_prior=self.acquisition_prior,
+            seed=self.seed,
+        )
+        self._learn(queries, *bought)
+
+    def _learn(self, queries, rows, models, quality, cost):
+        """Everything after the purchase; the outcomes given are all it uses."""
+        seen = Observations.of(rows, models, quality, cost, self.groups_, self.grouper_.n_groups_, len(self.models_))
+        self.observations_ = seen
+        counts, sums = seen.table(), seen.table(seen.quality)
+        prior = additive_prior(counts, sums, self.prior_ridge)
+        self.group_quality_ = shrunken(counts, sums, prior, self.shrinkage)
+        self.group_cost_, self.model_cost_ = cost_table(seen)
+        self.features_ = None
+        if self.residual_scale:
+            self.features_ = ResidualFeatures().fit(queries)
+            self.weights_, self.intercepts_ = residual_weights(
+                seen,
+                prior,
+                self.features_.transform(queries),
+                shrinkage=self.shrinkage,
+                ridge=self.residual_ridge,
+                min_observations=self.min_observations,
+                tolerance=self.residual_tolerance,
+            )
+
+    def predict_groups(self, queries) -> np.ndarray:
+        """The group of each query, recognised from its vector."""
+        check_is_fitted(self, "grouper_")
+        queries = Queries.of(queries)
+        return self.grouper_.predict(lambda: embed(queries), len(queries))
+
+    def predict_quality(self, queries) -> np.ndarray:
+        return self._quality(Queries.of(queries), self.predict_groups(queries))
+
+    def predict_cost(self, queries) -> np.ndarray:
+        return self.group_cost_[self.predict_groups(queries)]
+
+    def _quality(self, queries, groups) -> np.ndarray:
+        quality = self.group_quality_[groups]
+        if self.features_ is None:
+            return quality
+        return quality + self.residual_scale * (self.features_.transform(queries) @ self.weights_ + self.intercepts_)
+
+    def policies(self, queries) -> list:
+        queries = Queries.of(queries)
+        groups = self.predict_groups(queries)
+        quality = masked(self._quality(queries, groups), queries.available)
+        return saverouter_policies(quality, self.group_cost_[groups], self.model_cost_)
+
+    def _dearest(self, cost):
+        return float(self.model_cost_.max())

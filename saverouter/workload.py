@@ -1,0 +1,244 @@
+"""A workload: prompts, a pool of models, and what each model scored and cost on each prompt.
+
+Everything downstream is built from this one type. ``quality`` and ``cost`` are ``(queries, models)``
+float64 arrays in which NaN in both marks a pair that is unavailable.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+
+from .errors import SaveRouterError
+
+
+@dataclass(frozen=True)
+class Queries:
+    """What a router may see of a workload before it buys anything: the inputs, never an outcome."""
+
+    prompts: np.ndarray
+    tasks: np.ndarray | None = None
+    vectors: np.ndarray | None = None
+    ids: np.ndarray | None = None
+    models: tuple[str, ...] = ()
+    available: np.ndarray | None = None
+
+    def __len__(self) -> int:
+        return len(self.prompts)
+
+    @classmethod
+    def of(cls, source) -> Queries:
+        """Accept ``Queries``, a ``Workload``, one prompt, or a sequence of prompts."""
+        if isinstance(source, Queries):
+            return source
+        if isinstance(source, Workload):
+            return source.queries
+        prompts = [source] if isinstance(source, str) else list(source)
+        for row, prompt in enumerate(prompts):
+            if not isinstance(prompt, str) or not prompt.strip():
+                raise SaveRouterError(f"prompt {row} is {prompt!r}; expected a non-empty string")
+        return cls(prompts=_texts(prompts))
+
+    def take(self, rows) -> Queries:
+        def pick(array):
+            return None if array is None else array[rows]
+
+        return replace(
+            self,
+            prompts=self.prompts[rows],
+            tasks=pick(self.tasks),
+            vectors=pick(self.vectors),
+            ids=pick(self.ids),
+            available=pick(self.available),
+        )
+
+
+@dataclass(frozen=True)
+class Workload:
+    """Recorded outcomes of a pool of models on a set of queries.
+
+    Parameters
+    ----------
+    query_ids, prompts : arrays of n strings
+    models : the pool, in a fixed order (ties in routing go to the earlier model)
+    quality : (n, M), 0..1, NaN where the pair is unavailable
+    cost : (n, M), any unit as long as it is one unit, NaN where the pair is unavailable
+    tasks : n task labels, or None where the workload has none
+    vectors : (n, D) query vectors that replace the text encoder, or None
+    provenance : sentences that say where the data come from and what was done to them
+    simulated : True where outcomes were generated rather than recorded
+    grouping : the grouping the paper uses on this benchmark ("auto" unless it says otherwise)
+    """
+
+    query_ids: np.ndarray
+    prompts: np.ndarray
+    models: tuple[str, ...]
+    quality: np.ndarray
+    cost: np.ndarray
+    tasks: np.ndarray | None = None
+    vectors: np.ndarray | None = None
+    name: str = "workload"
+    provenance: tuple[str, ...] = ()
+    simulated: bool = False
+    grouping: str = "auto"
+    _validated: bool = field(default=False, repr=False, compare=False)
+
+    def __post_init__(self):
+        def put(name, value):
+            object.__setattr__(self, name, value)
+
+        put("models", tuple(str(m) for m in self.models))
+        put("query_ids", _texts(self.query_ids))
+        put("prompts", _texts(self.prompts))
+        put("quality", np.asarray(self.quality, dtype=np.float64))
+        put("cost", np.asarray(self.cost, dtype=np.float64))
+        if self.tasks is not None:
+            put("tasks", _texts(self.tasks))
+        if self.vectors is not None:
+            put("vectors", np.asarray(self.vectors, dtype=np.float32))
+        if not self._validated:
+            validate(self)
+            put("_validated", True)
+        for array in (self.quality, self.cost):
+            array.flags.writeable = False
+
+    def __len__(self) -> int:
+        return len(self.query_ids)
+
+    def __repr__(self) -> str:
+        kind = "simulated " if self.simulated else ""
+        return f"<{kind}Workload {self.name!r}: {len(self):,} queries x {len(self.models)} models>"
+
+    @cached_property
+    def available(self) -> np.ndarray:
+        """(n, M) mask of the pairs that can be asked for."""
+        return np.isfinite(self.quality)
+
+    @property
+    def queries(self) -> Queries:
+        return Queries(self.prompts, self.tasks, self.vectors, self.query_ids, self.models, self.available)
+
+    def take(self, rows) -> Workload:
+        """The same pool on some of the queries, in the given order."""
+
+        def pick(array):
+            return None if array is None else array[rows]
+
+        return replace(
+            self,
+            query_ids=self.query_ids[rows],
+            prompts=self.prompts[rows],
+            quality=self.quality[rows],
+            cost=self.cost[rows],
+            tasks=pick(self.tasks),
+            vectors=pick(self.vectors),
+            _validated=True,
+        )
+
+    def split(self, train: float = 0.2, seed: int = 42) -> tuple[Workload, Workload]:
+        """The paper's split: shuffle all rows once, the first ``int(n * train)`` rows teach, the rest test."""
+        if not 0 < train < 1:
+            raise SaveRouterError(f"train is {train}; expected a fraction between 0 and 1, e.g. 0.2")
+        order = np.random.RandomState(seed).permutation(len(self))
+        size = int(len(self) * train)
+        if size == 0 or size == len(self):
+            raise SaveRouterError(
+                f"{self.name}: train={train} of {len(self)} queries leaves {size} to learn from and "
+                f"{len(self) - size} to test on; use more queries or another fraction"
+            )
+        return self.take(order[:size]), self.take(order[size:])
+
+    def feedback(self):
+        """A meter over these recorded outcomes: the only way for a router to see any of them."""
+        from .feedback import ReplayFeedback
+
+        return ReplayFeedback(self)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of everything that can influence a result."""
+        digest = hashlib.blake2b(digest_size=16)
+        for texts in (self.models, self.query_ids, self.prompts, self.tasks if self.tasks is not None else ()):
+            digest.update("\x1f".join(texts).encode("utf-8", "surrogatepass") + b"\x1e")
+        for array in (self.quality, self.cost, self.vectors):
+            if array is not None:
+                digest.update(np.ascontiguousarray(array).tobytes())
+        return digest.hexdigest()
+
+
+def _texts(values) -> np.ndarray:
+    out = np.empty(len(values), dtype=object)
+    out[:] = [v if isinstance(v, str) else v if v is None else str(v) for v in values]
+    return out
+
+
+def validate(work: Workload) -> None:
+    """Refuse a workload that would give wrong numbers later, naming row, column and remedy."""
+    n, m = len(work.query_ids), len(work.models)
+    if n == 0 or m == 0:
+        raise SaveRouterError(f"{work.name} has {n} queries and {m} models; at least one of each is needed")
+    _refuse_repeats(work.models, "model", "give every model one column or one name")
+    _refuse_repeats(work.query_ids, "query_id", "keep one row a query (a long table: one row a query and model)")
+    for label, array, shape in (
+        ("prompts", work.prompts, (n,)),
+        ("tasks", work.tasks, (n,)),
+        ("quality", work.quality, (n, m)),
+        ("cost", work.cost, (n, m)),
+    ):
+        if array is not None and array.shape != shape:
+            raise SaveRouterError(f"{label} of {work.name} has shape {array.shape}; expected {shape}")
+    if work.vectors is not None:
+        if work.vectors.ndim != 2 or len(work.vectors) != n:
+            raise SaveRouterError(f"vectors of {work.name} have shape {work.vectors.shape}; expected ({n}, D)")
+        bad = np.flatnonzero(~np.isfinite(work.vectors).all(axis=1))
+        if len(bad):
+            raise SaveRouterError(f"vector of query {work.query_ids[bad[0]]!r} has a value that is not finite")
+    for row, prompt in enumerate(work.prompts):
+        if not prompt or not prompt.strip():
+            raise SaveRouterError(f"prompt of query {work.query_ids[row]!r} (row {row}) is empty; fill it or drop the row")
+    if work.tasks is not None:
+        for row, task in enumerate(work.tasks):
+            if not task or not task.strip():
+                raise SaveRouterError(
+                    f"task of query {work.query_ids[row]!r} (row {row}) is empty; name it, or leave the whole column out"
+                )
+    _refuse_values(work, "quality", (work.quality < 0) | (work.quality > 1) | np.isinf(work.quality), "0..1 or missing")
+    _refuse_values(work, "cost", (work.cost < 0) | np.isinf(work.cost), "a finite number >= 0 or missing")
+    lone = np.isfinite(work.quality) != np.isfinite(work.cost)
+    if lone.any():
+        row, model = np.argwhere(lone)[0]
+        has, lacks = ("quality", "cost") if np.isfinite(work.quality[row, model]) else ("cost", "quality")
+        raise SaveRouterError(
+            f"model {work.models[model]!r} has a {has} but no {lacks} for query {work.query_ids[row]!r} (row {row}); "
+            f"give both, or neither if the pair is unavailable ({lone.sum()} such pairs)"
+        )
+    nobody = np.flatnonzero(~np.isfinite(work.quality).any(axis=1))
+    if len(nobody):
+        raise SaveRouterError(
+            f"query {work.query_ids[nobody[0]]!r} (row {nobody[0]}) has no available model; "
+            f"drop it or add an outcome ({len(nobody)} such queries)"
+        )
+
+
+def _refuse_repeats(values, what: str, remedy: str) -> None:
+    if len(set(values)) == len(values):
+        return
+    first: dict[str, int] = {}
+    for row, value in enumerate(values):
+        if value in first:
+            raise SaveRouterError(f"{what} {value!r} appears twice (places {first[value]} and {row}); {remedy}")
+        first[value] = row
+
+
+def _refuse_values(work: Workload, column: str, bad: np.ndarray, expected: str) -> None:
+    if bad.any():
+        row, model = np.argwhere(bad)[0]
+        value = getattr(work, column)[row, model]
+        more = f" ({bad.sum()} such values)" if bad.sum() > 1 else ""
+        raise SaveRouterError(
+            f"{column} of model {work.models[model]!r} for query {work.query_ids[row]!r} (row {row}) is {value:g}; "
+            f"expected {expected}{more}"
+        )
