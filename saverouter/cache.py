@@ -49,7 +49,10 @@ def digest_of(*parts) -> str:
 
 
 # Modules that only show or run things: a change in them does not change a result.
-_NOT_SCIENCE = {"__init__.py", "plots.py", "outputs.py", "reproduce.py", "notebooks.py", "report.py", "tables.py"}
+_NOT_SCIENCE = {
+    "__init__.py", "errors.py", "notebooks.py", "outputs.py", "plots.py", "profiles.py", "published.py", "report.py",
+    "reproduce.py", "runner.py", "show.py", "structure.py",
+}  # fmt: skip
 
 
 @cache

@@ -12,13 +12,12 @@ import numpy as np
 
 from .errors import SaveRouterError
 from .readers import read_table
+from .simulate import benchmarks, simulate
 from .workload import Workload
 
 
 def names() -> list[str]:
     """The workloads that come with the project."""
-    from .simulate import benchmarks
-
     return ["paretobandit", *(f"simulated/{name}" for name in benchmarks())]
 
 
@@ -34,8 +33,6 @@ def load(name: str | os.PathLike, *, size: int | None = None, seed: int | None =
     """
     text = os.fspath(name)
     if text.startswith("simulated/"):
-        from .simulate import simulate
-
         return simulate(text.removeprefix("simulated/"), size=size, seed=seed or 0)
     work = paretobandit() if text == "paretobandit" else read_table(_find(text))
     if size is None:

@@ -11,8 +11,9 @@ import scipy.sparse as sp
 
 
 def main(inputs, train_features, test_features, report, arrays):
-    import saverouter
     from saverouter.evaluation import evaluate_predictions
+
+    import saverouter
 
     given = np.load(inputs)
     train, test = sp.load_npz(train_features), sp.load_npz(test_features)

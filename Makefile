@@ -1,0 +1,86 @@
+# `make` alone explains the targets. Everything is kept in this folder: .venv, .cache and reports.
+
+PYTHON  ?= python3
+PROFILE ?= standard
+JOBS    ?= 1
+WORKERS ?= 2
+# Arguments for pip that fetch torch before the rest, e.g. a CPU-only build (see README).
+TORCH_ARGS ?=
+
+VENV  := .venv
+PY    := $(VENV)/bin/python
+STAMP := $(VENV)/.installed
+
+export SAVEROUTER_CACHE ?= $(CURDIR)/.cache
+export HF_HUB_OFFLINE ?= 1
+# Two notebooks or test files at a time, one thread each, share two cores better than two threads each.
+ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_NUM_THREADS=1
+PYTEST     := $(ONE_THREAD) $(PY) -m pytest -n $(WORKERS) --dist loadfile
+
+.DEFAULT_GOAL := help
+.PHONY: help install reproduce smoke test check lint lab refresh lock clean clean-all moved
+
+help: ## this list
+	@echo "Does LLM routing pay for itself? Targets (times on two cores, after the first install):"
+	@echo
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
+	@echo
+	@echo "The first of them that needs it creates .venv: 2 to 5 minutes, 2.5 GB (several GB more where pip takes torch"
+	@echo "with CUDA; README says how to take the CPU build). Python 3.11 or newer is needed:"
+	@echo "make PYTHON=/path/to/python3.12 install"
+
+install: $(STAMP) ## create or update .venv; does nothing when it is up to date
+
+# Written last and removed first, so that an interrupted install is not taken for a finished one. It holds the
+# folder's name, because an environment that was moved or copied still points at the old folder.
+ifneq "$(shell cat $(STAMP) 2>/dev/null)" "$(CURDIR)"
+$(STAMP): moved
+endif
+$(STAMP): requirements.txt constraints.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "error: $(PYTHON) is missing or older than Python 3.11; name a newer one: make PYTHON=/path/to/python3 install"; exit 1; }
+	@rm -f $(STAMP)
+	@$(PY) -c 'import sys, pip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || $(PYTHON) -m venv --clear $(VENV)
+	$(if $(TORCH_ARGS),$(PY) -m pip install $(TORCH_ARGS) -c constraints.txt torch)
+	$(PY) -m pip install -r requirements.txt -c constraints.txt
+	@printf '%s' "$(CURDIR)" > $(STAMP)
+
+reproduce: $(STAMP) ## run the notebooks and write reports/ (PROFILE=smoke|standard|paper NOTEBOOK=02 BENCHMARK=... SEED=... JOBS=2 FORCE=1)
+	$(PY) -m saverouter.reproduce --profile '$(PROFILE)' --jobs $(JOBS) $(if $(NOTEBOOK),--notebook '$(NOTEBOOK)') \
+	  $(if $(BENCHMARK),--benchmark '$(BENCHMARK)') $(if $(SEED),--seed $(SEED)) $(if $(FORCE),--force)
+
+smoke: $(STAMP) ## run the notebooks small, to see that all works: under 2 minutes, 100 MB
+	$(PY) -m saverouter.reproduce --profile smoke --jobs 2 $(if $(NOTEBOOK),--notebook '$(NOTEBOOK)')
+
+test: lint ## everything that must hold: lint, tests, notebooks run and compared
+	$(PYTEST) --nbval tests notebooks
+
+check: $(STAMP) ## only compare the committed notebooks' outputs with fresh ones
+	$(PYTEST) --nbval notebooks
+
+lint: $(STAMP) ## ruff, a second
+	$(PY) -m ruff check saverouter tests notebooks
+
+lab: $(STAMP) ## open the notebooks in JupyterLab
+	$(PY) -m jupyterlab notebooks
+
+refresh: $(STAMP) ## for maintainers: execute the committed notebooks in place (NOTEBOOK=02 for one)
+	$(PY) -m saverouter.reproduce --refresh $(if $(NOTEBOOK),--notebook '$(NOTEBOOK)')
+
+lock: ## for maintainers: write constraints.txt anew from pyproject.toml (UPGRADE=1 takes newer versions)
+	@test -x $(PY) || $(PYTHON) -m venv $(VENV)
+	$(PY) -m pip install --quiet uv
+	@cp constraints.txt .constraints.tmp 2>/dev/null || :
+	env -u UV_FIND_LINKS $(PY) -m uv pip compile --quiet --universal --python-version 3.11 --all-extras --strip-extras \
+	  --no-annotate --no-header --no-emit-index-url $(if $(UPGRADE),--upgrade) pyproject.toml -o .constraints.tmp
+	@{ echo "# One version of every package, resolved for all platforms. Written by 'make lock'; used with pip's -c option."; \
+	   grep -v -E '^(#|-|$$)|://' .constraints.tmp; } > .constraints.new
+	@mv .constraints.new constraints.txt; rm -f .constraints.tmp
+
+clean: ## remove reports, caches and build files; .venv stays
+	rm -rf reports .cache .pytest_cache .ruff_cache .hypothesis build dist
+	find saverouter tests notebooks -name __pycache__ -prune -exec rm -rf {} + -o -name .ipynb_checkpoints -prune -exec rm -rf {} +
+	@echo "Removed reports and caches. .venv stays; 'make clean-all' removes it too."
+
+clean-all: clean ## remove .venv too
+	rm -rf $(VENV)

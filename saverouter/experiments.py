@@ -1,0 +1,119 @@
+"""One experiment: a workload, a router and its options, judged once and remembered.
+
+A result is kept under the content of everything that made it (data, options, code), so that one computation
+serves every notebook that shows it.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+
+import numpy as np
+import pandas as pd
+
+from .cache import atomic_path, cache_folder, code_version, digest_of
+from .catalog import load
+from .evaluate import Reference, Result, evaluate
+from .profiles import profile as profile_named
+from .routers import ROUTERS, make_router
+from .simulate import specification
+from .workload import Workload
+
+
+@dataclass(frozen=True)
+class Run:
+    """A result, and how much supervision it took."""
+
+    result: Result
+    pairs_bought: int
+    pairs_available: int
+
+    @property
+    def supervision_share(self) -> float:
+        """Share of the available training pairs that was bought."""
+        return self.pairs_bought / self.pairs_available
+
+
+def benchmark(name: str, profile: str = "standard", seed: int = 0) -> Workload:
+    """One of the paper's benchmarks (simulated), no larger than the profile allows."""
+    cap = profile_named(profile).max_queries
+    full = specification(name)["size"]
+    return load(f"simulated/{name}", size=min(cap or full, full), seed=seed)
+
+
+def paper_options(work: Workload, **options) -> dict:
+    """SaveRouter's published settings on a benchmark, with changes."""
+    ridge = 200.0 if work.name.endswith("llmrouterbench") else 100.0
+    return {"k": 4, "grouping": work.grouping, "residual_ridge": ridge, **options}
+
+
+def run(work: Workload, router: str, *, train: float = 0.2, split_seed: int = 42, **options) -> Run:
+    """Fit a router on the training part of a workload and judge it on the rest, or recall having done so."""
+    options = {**make_router(router).get_params(), **options}
+    key = digest_of(code_version(), work.fingerprint, router, options, train, split_seed)
+    path = cache_folder("runs") / f"{key}.json"
+    if path.is_file():
+        return _recall(json.loads(path.read_text()))
+    learn, test = work.split(train, split_seed)
+    feedback = learn.feedback()
+    fitted = make_router(router, **options).fit(learn.queries, feedback)
+    result = evaluate(fitted, test, supervision_cost=feedback.spent)
+    done = Run(result, len(feedback.observations), int(learn.available.sum()))
+    with atomic_path(path) as temporary:
+        temporary.write_text(json.dumps(_record(done)))
+    return done
+
+
+def saverouter_run(work: Workload, **options) -> Run:
+    """SaveRouter as published, with changes."""
+    split = {name: options.pop(name) for name in ("train", "split_seed") if name in options}
+    return run(work, "saverouter", **split, **paper_options(work, **options))
+
+
+def main_runs(work: Workload) -> dict[str, Run]:
+    """Every registered router as published, by its label in tables."""
+    runs = {}
+    for name, kind in ROUTERS.items():
+        runs[kind.label] = saverouter_run(work) if name == "saverouter" else run(work, name)
+    return runs
+
+
+def saturation(work: Workload, fractions, seeds=(42,)) -> pd.DataFrame:
+    """Peak score against the share of supervision: kNN on random pairs, SaveRouter buying K a query."""
+    rows = []
+    for seed in seeds:
+        for fraction in fractions:
+            done = run(work, "knn", fraction=float(fraction), seed=seed)
+            rows.append(("kNN", seed, done.supervision_share, done.result.peak_score))
+        for k in sorted({max(1, round(f * len(work.models))) for f in fractions}):
+            done = saverouter_run(work, k=k, seed=seed)
+            rows.append(("SaveRouter", seed, done.supervision_share, done.result.peak_score))
+    return pd.DataFrame(rows, columns=["router", "seed", "supervision", "peak_score"])
+
+
+def recovery(curve: pd.DataFrame, share: float = 0.99) -> pd.Series:
+    """The least supervision from which on each router keeps ``share`` of its peak score under full supervision."""
+
+    def first(points: pd.DataFrame) -> float:
+        points = points.groupby("supervision")["peak_score"].mean().sort_index()
+        short = np.flatnonzero(points.to_numpy() < share * points.iloc[-1])
+        return float(points.index[short[-1] + 1] if len(short) else points.index[0])
+
+    return pd.Series({name: first(points) for name, points in curve.groupby("router")}, name="supervision")
+
+
+def _record(done: Run) -> dict:
+    result = done.result
+    fields = {k: getattr(result, k) for k in ("router", "workload", "supervision_cost", "n_policies", "selection")}
+    return {
+        "result": fields,
+        "reference": asdict(result.reference),
+        "frontier": result.frontier.to_dict("list"),
+        "pairs": [done.pairs_bought, done.pairs_available],
+    }
+
+
+def _recall(kept: dict) -> Run:
+    reference = Reference(**kept["reference"])
+    return Run(Result(frontier=pd.DataFrame(kept["frontier"]), reference=reference, **kept["result"]), *kept["pairs"])

@@ -1,0 +1,165 @@
+"""The notebooks as files: which there are, what they declare, what they show, and how they are refreshed."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+
+import nbformat
+
+from .cache import atomic_path, digest_of
+from .errors import SaveRouterError
+
+NOTEBOOKS = Path(__file__).resolve().parents[1] / "notebooks"
+KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
+QUIET = ["--log-level=ERROR"]  # else each kernel warns of its own local sockets
+
+
+def all_notebooks(folder: str | Path = NOTEBOOKS) -> list[Path]:
+    """The numbered notebooks of a folder, in reading order."""
+    return sorted(Path(folder).resolve().glob("[0-9][0-9]_*.ipynb"))
+
+
+def select(names: list[str] | None = None, folder: str | Path = NOTEBOOKS) -> list[Path]:
+    """Notebooks by number or name (``2``, ``02``, ``02_topic``); all of them by default."""
+    found = all_notebooks(folder)
+    if not found:
+        raise SaveRouterError(f"no notebook named NN_topic.ipynb in {folder}; run from a clone of the project")
+    if not names:
+        return found
+    return sorted({_named(name, found) for name in names})
+
+
+def _named(name: str, found: list[Path]) -> Path:
+    wanted = Path(name).name.removesuffix(".ipynb")
+    wanted = wanted.zfill(2) if wanted.isdigit() else wanted
+    for path in found:
+        if wanted in (path.stem, path.stem[:2], path.stem[3:]):
+            return path
+    stems = [path.stem for path in found]
+    topics = {stem[3:]: stem for stem in stems} | {stem: stem for stem in stems}
+    close = [topics[match] for match in get_close_matches(wanted, topics, n=1)]
+    hint = f"did you mean '{close[0]}'? " if close else ""
+    raise SaveRouterError(f"unknown notebook '{name}': {hint}there are {', '.join(stems)}")
+
+
+def read(path: str | Path):
+    return nbformat.read(path, as_version=4)
+
+
+def tagged(notebook, tag: str):
+    """The first cell with that tag, or None."""
+    return next((cell for cell in notebook.cells if tag in cell.metadata.get("tags", [])), None)
+
+
+def declared_parameters(path: str | Path) -> dict:
+    """Name and default of every parameter; the cell tagged ``parameters`` may hold plain literals only."""
+    cell = tagged(read(path), "parameters")
+    if cell is None:
+        return {}
+    declared = {}
+    for statement in ast.parse(cell.source).body:
+        try:
+            (target,) = statement.targets if isinstance(statement, ast.Assign) else (statement.target,)
+            declared[target.id] = ast.literal_eval(statement.value)
+        except (AttributeError, ValueError, TypeError):
+            problem = f"`{ast.unparse(statement)}` in the parameters cell is not `name = literal`"
+            raise SaveRouterError(f"{Path(path).name}: {problem}") from None
+    return declared
+
+
+def source_fingerprint(path: str | Path) -> str:
+    """A hash of what a notebook says and does; its outputs and other metadata do not matter."""
+    cells = read(path).cells
+    return digest_of([[cell.cell_type, cell.source, sorted(cell.metadata.get("tags", []))] for cell in cells])
+
+
+def cell_text(cell) -> str:
+    """What a cell printed or returned, as text."""
+    texts = []
+    for output in cell.get("outputs", []):
+        data = output.get("data", {})
+        texts.append(output.get("text") or data.get("text/markdown") or _unquoted(data.get("text/plain", "")))
+    return "\n".join(text.strip() for text in texts if text.strip())
+
+
+def _unquoted(text: str) -> str:
+    """A returned string is shown as its repr; give back the string."""
+    try:
+        value = ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
+    return value if isinstance(value, str) else text
+
+
+@dataclass(frozen=True)
+class Card:
+    """What the index page shows of one executed notebook."""
+
+    title: str
+    question: str
+    answer: str
+    figure: tuple[str, str] | None  # MIME type and content, as the notebook stores them
+
+
+def card(path: str | Path) -> Card:
+    """Title, question, verdict and key figure of an executed notebook."""
+    notebook = read(path)
+    prose = "\n\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+    title = re.search(r"^# +(.+)$", prose, re.MULTILINE)
+    verdict = tagged(notebook, "verdict")
+    return Card(
+        title=_plain(title[1]) if title else Path(path).stem,
+        question=_first_paragraph(prose[title.end():] if title else prose),
+        answer=_plain(cell_text(verdict)) if verdict else "",
+        figure=_first_image(tagged(notebook, "key-figure")),
+    )
+
+
+def _first_paragraph(prose: str) -> str:
+    """The first blockquote or paragraph of text, without its Markdown marks."""
+    blocks = (block.strip() for block in re.split(r"\n\s*\n", prose))
+    text = next((block for block in blocks if block and not block.startswith(("#", "|", "```", "!["))), "")
+    return _plain(re.sub(r"^> ?", "", text, flags=re.MULTILINE))
+
+
+def _plain(markdown: str) -> str:
+    """Markdown as running text: links become their words, emphasis and code marks go."""
+    text = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", markdown)
+    text = re.sub(r"(\*\*|`)(.+?)\1", r"\2", text)
+    text = re.sub(r"(?<![\w*])\*(?!\s)([^*\n]+?)\*(?![\w*])", r"\1", text)
+    return text.strip()
+
+
+def _first_image(cell) -> tuple[str, str] | None:
+    for output in cell.get("outputs", []) if cell else []:
+        for kind in ("image/png", "image/jpeg", "image/svg+xml"):
+            if kind in output.get("data", {}):
+                return kind, "".join(output["data"][kind])
+    return None
+
+
+def refresh(path: str | Path) -> None:
+    """Execute a notebook in place at its own defaults, and store nothing that differs between two machines."""
+    from nbclient import NotebookClient
+
+    path = Path(path)
+    notebook = read(path)
+    options = {"timeout": None, "kernel_name": KERNEL["name"], "record_timing": False, "extra_arguments": QUIET}
+    NotebookClient(notebook, resources={"metadata": {"path": str(path.parent)}}, **options).execute()
+    with atomic_path(path) as temporary:
+        nbformat.write(tidy(notebook), temporary)
+
+
+def tidy(notebook):
+    """Drop timings, file names and the interpreter's patch version; give every cell a stable id."""
+    notebook.metadata = nbformat.from_dict({"kernelspec": KERNEL, "language_info": {"name": "python"}})
+    notebook.nbformat_minor = max(notebook.nbformat_minor, 5)
+    for number, cell in enumerate(notebook.cells):
+        tags = cell.metadata.get("tags", [])
+        cell.metadata = nbformat.from_dict({"tags": tags} if tags else {})
+        cell.setdefault("id", f"cell-{number:02d}")
+    return notebook

@@ -1,0 +1,84 @@
+"""What notebooks leave behind: tables, figures, and the versions they ran with.
+
+``save_table`` and ``save_figure`` write only when the runner has set ``SAVEROUTER_REPORTS``, so that
+a notebook read in JupyterLab leaves no files. Both return their argument, so that they can end a cell.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import pandas as pd
+
+from .cache import atomic_path
+from .errors import SaveRouterError
+
+WATERMARK = ("numpy", "pandas", "scikit-learn", "torch", "sentence-transformers")
+DISTRIBUTION = "saverouter-workbook"
+
+
+def save_table(frame, name: str):
+    """Write a frame (or a styled one) as ``tables/<name>.csv``; return it unchanged."""
+    if target := _target("tables", f"{_checked(name)}.csv"):
+        plain = getattr(frame, "data", frame)  # a Styler keeps its frame there
+        with atomic_path(target) as temporary:
+            plain.to_csv(temporary, index=not isinstance(plain.index, pd.RangeIndex))
+        _record(target)
+    return frame
+
+
+def save_figure(figure, name: str):
+    """Write a figure, or the figure of some axes, as ``figures/<name>.png`` and ``.svg``; return the argument."""
+    _checked(name)
+    for suffix, options in (("png", {"dpi": 150}), ("svg", {"metadata": {"Date": None}})):
+        if target := _target("figures", f"{name}.{suffix}"):
+            with atomic_path(target) as temporary:
+                _figure_of(figure).savefig(temporary, bbox_inches="tight", **options)
+            _record(target)
+    return figure
+
+
+def watermark() -> pd.DataFrame:
+    """Versions of Python and of the packages that can change a number."""
+    rows = [("python", platform.python_version())]
+    rows += [(name, _version(name)) for name in WATERMARK]
+    rows += [("saverouter", _version(DISTRIBUTION))]
+    return pd.DataFrame(rows, columns=["package", "version"]).set_index("package")
+
+
+def _version(distribution: str) -> str:
+    try:
+        return version(distribution)
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def _checked(name: str) -> str:
+    if not re.fullmatch(r"[\w-]+", name):
+        raise SaveRouterError(f"'{name}' cannot name a table or figure: use letters, digits, '_' and '-', no suffix")
+    return name
+
+
+def _target(folder: str, name: str) -> Path | None:
+    reports = os.environ.get("SAVEROUTER_REPORTS")
+    return Path(reports, folder, name) if reports else None
+
+
+def _record(target: Path) -> None:
+    """Note which notebook wrote the file, for the index page; the runner names the list."""
+    if listing := os.environ.get("SAVEROUTER_REPORTS_LIST"):
+        with open(listing, "a", encoding="utf-8") as lines:
+            lines.write(f"{target.parent.name}/{target.name}\n")
+
+
+def _figure_of(thing):
+    """The figure behind a figure, axes, an array of axes or a seaborn grid."""
+    if hasattr(thing, "savefig"):
+        return thing
+    if hasattr(thing, "flat"):
+        thing = thing.flat[0]
+    return thing.figure.figure if hasattr(thing.figure, "figure") else thing.figure

@@ -1,0 +1,135 @@
+"""The command that reproduces everything: ``python -m saverouter.reproduce --profile standard``.
+
+It says what a run will take, runs the notebooks, and leaves HTML, tables, figures and an index page in
+``reports/<profile>/``. Started again after an interruption, it goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+from . import notebooks, runner
+from .errors import SaveRouterError
+from .profiles import PROFILES, profile
+
+# Minutes a notebook takes on two cores with an empty cache, at each of PROFILES; one without a row was not measured.
+MINUTES: dict[str, tuple[float, float, float]] = {}
+# Megabytes that the cache and the reports take in the end, at each of PROFILES.
+MEGABYTES = (100, 500, 2_000)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Exit status: 0 all fine, 1 a notebook failed, 2 unusable arguments, 130 interrupted."""
+    options = parser().parse_args(arguments)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that files and kernels are cleared away
+    try:
+        selected = notebooks.select(_split(options.notebook), options.notebooks)
+        if options.list:
+            return list_notebooks(selected)
+        if options.refresh:
+            return refresh(selected)
+        return reproduce(selected, options)
+    except SaveRouterError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("interrupted: what had finished is kept; the same command goes on from there", file=sys.stderr)
+        return 130
+
+
+def parser() -> argparse.ArgumentParser:
+    description = __doc__.split("\n\n")[1]
+    parser = argparse.ArgumentParser("python -m saverouter.reproduce", description=description, allow_abbrev=False)
+    parser.add_argument("--profile", default="standard", help=f"size of the run: {', '.join(PROFILES)} (standard)")
+    parser.add_argument("--notebook", action="append", metavar="NN", help="only these: 02, or 00,02 (all)")
+    parser.add_argument("--benchmark", help="for the notebooks that have this parameter")
+    parser.add_argument("--seed", type=int, help="for the notebooks that have this parameter")
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="any other parameter")
+    parser.add_argument("--jobs", type=int, default=1, help="notebooks at a time (1)")
+    parser.add_argument("--force", action="store_true", help="run again what is done already")
+    parser.add_argument("--list", action="store_true", help="show the notebooks and their parameters, and stop")
+    parser.add_argument("--refresh", action="store_true", help="execute the notebooks in place, at their own defaults")
+    parser.add_argument("--notebooks", type=Path, default=notebooks.NOTEBOOKS, help="folder to read notebooks from")
+    parser.add_argument("--reports", type=Path, default=runner.ROOT / "reports", help="folder to write reports to")
+    return parser
+
+
+def reproduce(selected: list[Path], options: argparse.Namespace) -> int:
+    """Plan, say what it takes, run, and say where the results are."""
+    optional = {name: getattr(options, name) for name in ("benchmark", "seed") if getattr(options, name) is not None}
+    required = dict(_assignment(text) for text in options.set)
+    tasks = runner.plan(selected, profile(options.profile).name, optional, required, options.reports)
+    waiting = [task for task in tasks if options.force or not task.is_done()]
+    say(f"profile {options.profile}, {len(tasks)} notebook(s), {len(waiting)} to run: {estimate(waiting)}")
+    outcomes = runner.run(tasks, jobs=max(1, options.jobs), force=options.force, say=say)
+    failed = [outcome for outcome in outcomes if outcome.status == "failed"]
+    say(f"report: {shown(tasks[0].reports / 'index.html')}")
+    if failed:
+        say(f"{len(failed)} of {len(tasks)} failed: {', '.join(outcome.name for outcome in failed)}")
+        say(f"their outputs up to the error: {shown(tasks[0].failed.parent)}/*.failed.ipynb")
+    return 1 if failed else 0
+
+
+def refresh(selected: list[Path]) -> int:
+    """Regenerate the outputs that are committed."""
+    for path in selected:
+        start = time.monotonic()
+        say(f"{path.stem}: started")
+        notebooks.refresh(path)
+        say(f"{path.stem}: refreshed after {runner.duration(time.monotonic() - start)}")
+    return 0
+
+
+def list_notebooks(selected: list[Path]) -> int:
+    for path in selected:
+        declared = notebooks.declared_parameters(path)
+        say(f"{path.stem}  {notebooks.card(path).title}")
+        say("    " + ", ".join(f"{name}={value!r}" for name, value in declared.items()))
+    return 0
+
+
+def estimate(tasks: list[runner.Task]) -> str:
+    """Time and disk, before a run starts."""
+    if not tasks:
+        return "nothing has changed since they finished"
+    column = PROFILES.index(tasks[0].parameters["profile"])
+    known = [MINUTES[task.name[:2]][column] for task in tasks if task.name[:2] in MINUTES]
+    time_needed = [f"about {runner.duration(60 * sum(known))} on two cores"] if known else []
+    if len(known) < len(tasks):
+        time_needed.append(f"{len(tasks) - len(known)} not timed yet")
+    return f"{' and '.join(time_needed)}, up to {MEGABYTES[column]:,} MB of disk"
+
+
+def shown(path: Path) -> str:
+    """A path as short as it can be written from here."""
+    return os.path.relpath(path) if path.is_relative_to(Path.cwd()) else str(path)
+
+
+def say(text: str) -> None:
+    print(text, flush=True)
+
+
+def _split(names: list[str] | None) -> list[str]:
+    chosen = [name for text in names or [] for name in text.replace(",", " ").split()]
+    return [] if "all" in chosen else chosen
+
+
+def _assignment(text: str) -> tuple[str, object]:
+    """``k=4`` as a number, ``policy=random`` as a text."""
+    name, equals, value = text.partition("=")
+    if not (equals and name.isidentifier()):
+        raise SaveRouterError(f"'--set {text}' is not NAME=VALUE")
+    try:
+        return name, ast.literal_eval(value)
+    except (ValueError, SyntaxError):
+        return name, value
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,213 @@
+"""Running notebooks headlessly: one task a notebook, whose files appear whole or not at all.
+
+A notebook that finished is not run again until its source, its parameters, the package or the pinned
+versions change, so that an interrupted run goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import re
+import signal
+import sys
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import nbformat
+
+from . import notebooks, report
+from .cache import atomic_path, digest_of
+from .errors import SaveRouterError
+from .profiles import profile
+
+ROOT = Path(__file__).resolve().parents[1]
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+# Modules that run and show, but cannot change what a notebook computes.
+NOT_INPUT = {"notebooks.py", "report.py", "reproduce.py", "runner.py"}
+
+
+@dataclass(frozen=True)
+class Task:
+    """One notebook to run with some parameters, and the files that come of it."""
+
+    notebook: Path
+    parameters: dict
+    reports: Path
+
+    @property
+    def name(self) -> str:
+        return self.notebook.stem
+
+    @property
+    def output(self) -> Path:
+        return self.reports / "notebooks" / f"{self.name}.ipynb"
+
+    @property
+    def failed(self) -> Path:
+        return self.output.with_suffix(".failed.ipynb")
+
+    @property
+    def page(self) -> Path:
+        return self.output.with_suffix(".html")
+
+    @property
+    def marker(self) -> Path:
+        return self.reports / ".done" / f"{self.name}.json"
+
+    def fingerprint(self) -> str:
+        return digest_of(notebooks.source_fingerprint(self.notebook), self.parameters, package_fingerprint())
+
+    def is_done(self) -> bool:
+        """Whether the last run finished with the same inputs and its files are still there."""
+        try:
+            marker = json.loads(self.marker.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return False
+        files = [self.output, self.page, *(self.reports / name for name in marker["files"])]
+        return marker["fingerprint"] == self.fingerprint() and all(file.exists() for file in files)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a task ended: ``done``, ``kept`` (nothing had changed) or ``failed`` with its message."""
+
+    name: str
+    status: str
+    seconds: float = 0.0
+    message: str = ""
+
+
+def package_fingerprint() -> str:
+    """A hash of everything besides the notebook that can change a result: code, shipped data, pinned versions."""
+    code = [path for path in (ROOT / "saverouter").rglob("*.py") if path.name not in NOT_INPUT]
+    data = [path for path in (ROOT / "data").rglob("*") if path.is_file()]
+    files = sorted([*code, *data, *ROOT.glob("constraints.txt")])
+    return digest_of(*(part for file in files for part in (file.relative_to(ROOT).as_posix(), file.read_bytes())))
+
+
+def plan(selected: list[Path], profile_name: str, optional: dict, required: dict, reports: Path) -> list[Task]:
+    """One task a notebook. ``optional`` goes to those that declare it, ``required`` must be declared by all."""
+    declared = {path: notebooks.declared_parameters(path) for path in selected}
+    for name in optional:
+        if not any(name in names for names in declared.values()):
+            stems = ", ".join(path.stem for path in selected)
+            raise SaveRouterError(f"none of the selected notebooks ({stems}) declares the parameter '{name}'")
+    tasks = []
+    for path, names in declared.items():
+        parameters = {"profile": profile(profile_name).name} | required
+        parameters |= {name: value for name, value in optional.items() if name in names}
+        refuse_undeclared(path, parameters, names)
+        tasks.append(Task(path, parameters, reports.resolve() / profile_name))
+    return tasks
+
+
+def refuse_undeclared(path: Path, parameters: dict, declared: dict) -> None:
+    """papermill only warns of a parameter that the notebook never reads."""
+    for name in parameters:
+        if name not in declared:
+            known = ", ".join(declared) or "none"
+            raise SaveRouterError(f"{path.name} has no parameter '{name}'; its parameters cell declares: {known}")
+
+
+def run_task(task: Task, progress: bool = False) -> Outcome:
+    """Execute one notebook; its files appear whole or not at all."""
+    start, fingerprint = time.monotonic(), task.fingerprint()
+    listing = task.marker.with_suffix(".files")
+    for stale in (task.marker, task.failed, listing):
+        stale.unlink(missing_ok=True)
+    listing.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with environment(SAVEROUTER_REPORTS=str(task.reports), SAVEROUTER_REPORTS_LIST=str(listing)):
+            _execute(task, progress)
+        report.write_page(task.output, task.page)
+    except Exception as error:
+        for stale in (task.output, task.page):  # results of an earlier source must not pass for this one's
+            stale.unlink(missing_ok=True)
+        return Outcome(task.name, "failed", time.monotonic() - start, _explain(task, error))
+    seconds = time.monotonic() - start
+    files = sorted(set(listing.read_text(encoding="utf-8").split())) if listing.exists() else []
+    marker = {"fingerprint": fingerprint, "parameters": task.parameters, "seconds": round(seconds, 1), "files": files}
+    with atomic_path(task.marker) as temporary:
+        temporary.write_text(json.dumps(marker, indent=1), encoding="utf-8")
+    listing.unlink(missing_ok=True)
+    return Outcome(task.name, "done", seconds)
+
+
+def _execute(task: Task, progress: bool) -> None:
+    import papermill
+
+    folder = str(task.notebook.parent)  # as JupyterLab and nbval do
+    with atomic_path(task.output) as temporary:
+        options = {"kernel_name": notebooks.KERNEL["name"], "cwd": folder, "progress_bar": progress}
+        options["extra_arguments"] = notebooks.QUIET
+        try:
+            executed = papermill.execute_notebook(str(task.notebook), str(temporary), task.parameters, **options)
+        except Exception:
+            os.replace(temporary, task.failed)
+            raise
+        nbformat.write(notebooks.tidy(executed), temporary)
+
+
+def _explain(task: Task, error: Exception) -> str:
+    """Notebook, cell and error in a few lines; the whole traceback is in the ``.failed.ipynb``."""
+    if not hasattr(error, "exec_count"):
+        return f"{task.notebook.name}: {type(error).__name__}: {error}"
+    value = re.sub(r"\x1b\[[0-9;]*m", "", str(error.evalue))
+    first_line = error.source.strip().splitlines()[0] if error.source.strip() else ""
+    return f"{task.notebook.name}, cell In [{error.exec_count}] `{first_line}`: {error.ename}: {value}"
+
+
+@contextmanager
+def environment(**variables: str):
+    """Environment variables for the kernels started inside."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name) if value is None else os.environ.update({name: value})
+
+
+def run(tasks: list[Task], jobs: int = 1, force: bool = False, say=print) -> list[Outcome]:
+    """Run what is not done yet, keep the index up to date, and report each notebook as it ends."""
+    outcomes = [Outcome(task.name, "kept") for task in tasks if not force and task.is_done()]
+    kept = {outcome.name for outcome in outcomes}
+    waiting = [task for task in tasks if task.name not in kept]
+    for name in sorted(kept):
+        say(f"{name}: unchanged since it last finished, kept")
+    for outcome in _outcomes(waiting, min(jobs, len(waiting)), say):
+        outcomes.append(outcome)
+        say(f"{outcome.name}: {outcome.status} after {duration(outcome.seconds)} {outcome.message}".rstrip())
+        report.write_index(tasks[0].reports)
+    if tasks:
+        report.write_index(tasks[0].reports)
+    return sorted(outcomes, key=lambda outcome: outcome.name)
+
+
+def _outcomes(tasks: list[Task], jobs: int, say):
+    if jobs < 2:
+        for task in tasks:
+            say(f"{task.name}: started")
+            yield run_task(task, progress=sys.stderr.isatty())
+        return
+    for task in tasks:
+        say(f"{task.name}: queued, {jobs} at a time")
+    limit = str(max(1, (os.cpu_count() or 1) // jobs))
+    limits = {name: os.environ.get(name, limit) for name in THREADS}
+    with environment(**limits), multiprocessing.get_context("spawn").Pool(jobs, _worker_signals) as pool:
+        yield from pool.imap_unordered(run_task, tasks)
+
+
+def _worker_signals() -> None:
+    """Ctrl-C is the parent's business; its SIGTERM then unwinds the worker, which shuts its kernel down."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+
+
+def duration(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"

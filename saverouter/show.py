@@ -1,0 +1,58 @@
+"""The tables: measured beside published, the paper's columns in the paper's order, the best value marked."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from .experiments import Run
+from .plots import short
+from .published import main_results
+
+COLUMNS = {"peak_score": "P_s", "cost_ratio": "CR", "sa_bep": "SA-BEP", "sa_cr": "SA-CR@1M"}
+RISING = {"P_s"}
+
+
+def measured(runs: dict[str, Run]) -> pd.DataFrame:
+    """A row a router: the paper's four metrics, C_0 and the share of training outcomes bought."""
+    rows = {
+        name: {**{title: done.result.metrics()[key] for key, title in COLUMNS.items()},
+               "C_0": done.result.supervision_cost, "bought": done.supervision_share}
+        for name, done in runs.items()
+    }  # fmt: skip
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("router")
+
+
+def beside_published(benchmark: str, runs: dict[str, Run]) -> pd.DataFrame:
+    """Table 1 for one benchmark: each metric measured (simulated data) and published, methods without a router here blank."""
+    paper = main_results(benchmark)[list(COLUMNS)].rename(columns=COLUMNS)
+    here = measured(runs)[list(COLUMNS.values())].reindex(paper.index)
+    both = pd.concat({"measured": here, "published": paper}, axis=1).swaplevel(axis=1)
+    return both[[(metric, kind) for metric in COLUMNS.values() for kind in ("measured", "published")]].rename_axis("method")
+
+
+def pretty(table: pd.DataFrame, caption: str = ""):
+    """A table as the paper prints it: four decimals, 5.3K, inf, and the best of each column in bold."""
+    metric_of = {column: (column[0] if isinstance(column, tuple) else column) for column in table.columns}
+    written = {c: _writer(metric) for c, metric in metric_of.items()}
+    styled = table.style.format(written, na_rep="").set_caption(caption).set_uuid("table")
+    for column, metric in metric_of.items():
+        if metric in COLUMNS.values():
+            styled = styled.apply(_bold_best, subset=[column], rising=metric in RISING)
+    return styled
+
+
+def _writer(metric: str):
+    if metric == "SA-BEP":
+        return short
+    if metric == "bought":
+        return lambda share: f"{share:.0%}"
+    if metric == "C_0":
+        return lambda cost: f"{cost:,.2f}"
+    return lambda value: f"{value:.4f}" if isinstance(value, float) and np.isfinite(value) else str(value)
+
+
+def _bold_best(column: pd.Series, rising: bool) -> list[str]:
+    finite = column[np.isfinite(column)]
+    best = np.nan if finite.empty else finite.max() if rising else finite.min()
+    return ["font-weight: bold" if value == best else "" for value in column]

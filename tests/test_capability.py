@@ -1,0 +1,147 @@
+"""The estimates: equal to what the paper's formulas give when they are written out in full."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from conftest import make_workload
+from sklearn.base import clone
+from sklearn.linear_model import Ridge
+
+import saverouter as sr
+from saverouter.capability import Observations, additive_prior, cost_table, residual_weights, shrunken
+from saverouter.grouping import Grouper
+
+
+@pytest.fixture
+def seen():
+    rng = np.random.default_rng(3)
+    pairs = np.unique(np.column_stack([rng.integers(80, size=200), rng.integers(6, size=200)]), axis=0)
+    pairs = pairs[pairs[:, 1] != 5]  # nobody tried the last model
+    groups = rng.integers(4, size=80)
+    quality, cost = rng.random(len(pairs)), rng.lognormal(size=len(pairs))
+    shuffled = rng.permutation(len(pairs))
+    return Observations.of(pairs[shuffled, 0], pairs[shuffled, 1], quality[shuffled], cost[shuffled], groups, 4, 6)
+
+
+@pytest.mark.parametrize("ridge", [0.1, 10.0, 1000.0])
+def test_the_additive_prior_is_ridge_on_one_hot_columns(seen, ridge):
+    design = np.hstack([np.eye(4)[seen.groups], np.eye(6)[seen.models]])
+    fit = Ridge(alpha=ridge).fit(design, seen.quality)
+    grid = np.hstack([np.repeat(np.eye(4), 6, axis=0), np.tile(np.eye(6), (4, 1))])
+    expected = np.clip(fit.predict(grid).reshape(4, 6), 0, 1)
+    np.testing.assert_allclose(additive_prior(seen.table(), seen.table(seen.quality), ridge), expected, atol=1e-12)
+
+
+def test_shrinkage_lies_between_evidence_and_prior(seen):
+    counts, sums = seen.table(), seen.table(seen.quality)
+    prior = np.full(counts.shape, 0.5)
+    estimate = shrunken(counts, sums, prior, 40.0)
+    np.testing.assert_array_equal(estimate[counts == 0], 0.5)
+    tried = counts > 0
+    mean = sums[tried] / counts[tried]
+    assert ((estimate[tried] - 0.5) * (mean - 0.5) >= 0).all()
+    np.testing.assert_allclose(shrunken(counts, sums, prior, 0.0)[tried], mean)
+
+
+def test_residuals_leave_the_own_outcome_out(seen):
+    features = sp.csr_matrix(np.random.default_rng(0).random((80, 30)))
+    prior = additive_prior(seen.table(), seen.table(seen.quality), 10.0)
+    weights, intercepts = residual_weights(
+        seen, prior, features, shrinkage=40.0, ridge=5.0, min_observations=8, tolerance=1e-12
+    )
+    target = np.empty(len(seen.rows))
+    for i in range(len(target)):
+        others = (seen.groups == seen.groups[i]) & (seen.models == seen.models[i])
+        others[i] = False
+        pi = prior[seen.groups[i], seen.models[i]]
+        target[i] = seen.quality[i] - (seen.quality[others].sum() + 40 * pi) / (others.sum() + 40)
+    for model in range(5):
+        mine = seen.models == model
+        fit = Ridge(alpha=5.0, solver="cholesky").fit(features[seen.rows[mine]].toarray(), target[mine])
+        np.testing.assert_allclose(weights[:, model], fit.coef_, atol=1e-8)
+        assert intercepts[model] == pytest.approx(fit.intercept_, abs=1e-8)
+    assert not weights[:, 5].any() and intercepts[5] == 0
+
+
+def test_costs_back_off_to_the_model_and_then_to_the_dearest(seen):
+    table, means = cost_table(seen)
+    for model in range(5):
+        mine = seen.models == model
+        assert means[model] == pytest.approx(seen.cost[mine].mean())
+        for group in range(4):
+            here = mine & (seen.groups == group)
+            assert table[group, model] == pytest.approx(seen.cost[here].mean() if here.any() else means[model])
+    assert means[5] == pytest.approx(1.05 * means[:5].max()) and (table[:, 5] == means[5]).all()
+
+
+def test_groups_are_labels_where_they_can_be_recognised():
+    work = make_workload()
+    grouper = Grouper().fit(work.vectors, work.tasks, len(work))
+    assert grouper.kind_ == "labels" and grouper.n_groups_ == 4 and grouper.accuracy_ > 0.95
+    noise = np.random.default_rng(0).normal(size=(300, 2))
+    assert Grouper().fit(noise, work.tasks, 300).kind_ == "latent"
+    assert Grouper().fit(work.vectors, np.arange(300).astype(str), 300).kind_ == "latent"  # over 128 labels
+    assert Grouper().fit(work.vectors, None, 300).n_groups_ == 9  # round(sqrt(300) / 2)
+    assert Grouper("global").fit(None, None, 300).n_groups_ == 1
+    with pytest.raises(sr.SaveRouterError, match="needs task labels"):
+        Grouper("labels").fit(work.vectors, None, 300)
+
+
+@pytest.mark.parametrize("variant", [
+    dict(n=300, models=1), dict(n=20, models=3), dict(n=300, models=40), dict(missing=0.5), dict(flat_cost=True),
+    dict(tasks=1),
+])  # fmt: skip
+@pytest.mark.parametrize("name", sorted(sr.ROUTERS))
+def test_every_router_works_on_odd_workloads(name, variant):
+    work = make_workload(**variant)
+    train, test = work.split()
+    feedback = train.feedback()
+    router = sr.make_router(name, k=3).fit(train.queries, feedback)
+    quality, cost = router.predict_quality(test.queries), router.predict_cost(test.queries)
+    assert quality.shape == cost.shape == test.quality.shape
+    assert quality.dtype == cost.dtype == np.float64 and np.isfinite(quality).all() and np.isfinite(cost).all()
+    chosen = router.route(test.queries, cost_weight=0.1)
+    columns = np.array([test.models.index(model) for model in chosen])
+    assert test.available[np.arange(len(test)), columns].all()
+    result = sr.evaluate(router, test, supervision_cost=feedback.spent)
+    assert (np.diff(result.frontier["quality"]) > 0).all() and (np.diff(result.frontier["cost"]) > 0).all()
+    again = clone(router).fit(train.queries, train.feedback())
+    np.testing.assert_array_equal(again.predict_quality(test.queries), quality)
+
+
+def test_routers_find_signal_where_there_is_some():
+    work = make_workload(n=2000, seed=5)
+    train, test = work.split()
+    for name in sr.ROUTERS:
+        feedback = train.feedback()
+        router = sr.make_router(name).fit(train.queries, feedback)
+        result = sr.evaluate(router, test, supervision_cost=feedback.spent)
+        assert result.peak_score > result.reference.quality + 0.02, name
+
+
+def test_without_residual_all_queries_of_a_group_are_alike(work):
+    train, test = work.split()
+    router = sr.SaveRouter(residual_scale=0).fit(train.queries, train.feedback())
+    groups = router.predict_groups(test.queries)
+    np.testing.assert_array_equal(router.predict_quality(test.queries), router.group_quality_[groups])
+
+
+def test_plain_prompts_can_be_routed(work):
+    """Prompts alone go through the text encoder, so the workload must not bring vectors."""
+    from dataclasses import replace
+
+    bare = replace(work.take(np.arange(60)), vectors=None)
+    router = sr.SaveRouter(k=2).fit(bare.queries, bare.feedback())
+    assert router.route(["Tell a long thing about the river"])[0] in bare.models
+    assert router.route("Tell a long thing about the river", cost_weight=1e6)[0] == bare.models[0]
+    with pytest.raises(sr.SaveRouterError, match="prompt 1 is ''"):
+        router.route(["fine", ""])
+    with pytest.raises(sr.SaveRouterError, match="cost_weight is -1"):
+        router.route(["fine"], cost_weight=-1)
+
+
+def test_make_router_names_what_is_wrong():
+    with pytest.raises(sr.SaveRouterError, match="no router is called 'kn'; did you mean 'knn'"):
+        sr.make_router("kn")
+    with pytest.raises(sr.SaveRouterError, match="router 'knn' has no option 'neighbours'; it has fraction, k, seed"):
+        sr.make_router("knn", neighbours=3)

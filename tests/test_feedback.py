@@ -1,0 +1,85 @@
+"""The one door: it charges exactly what it reveals, and nothing that was not bought can matter."""
+
+import numpy as np
+import pytest
+from conftest import corrupted, make_workload
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+
+import saverouter as sr
+
+SMALL = make_workload(n=40, missing=0.2)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 39), st.integers(0, 4)), min_size=1, max_size=60))
+def test_the_meter_charges_exactly_what_was_revealed(pairs):
+    pairs = [pair for pair in pairs if SMALL.available[pair]]
+    feedback = SMALL.feedback()
+    for row, model in pairs:
+        quality, cost = feedback.reveal(row, model)
+        assert quality[0] == SMALL.quality[row, model] and cost[0] == SMALL.cost[row, model]
+    assert feedback.spent == pytest.approx(sum(SMALL.cost[pair] for pair in pairs), abs=1e-15)
+    assert feedback.spent_distinct == pytest.approx(sum(SMALL.cost[pair] for pair in set(pairs)), abs=1e-15)
+    assert len(feedback.observations) == len(pairs)
+
+
+def test_models_may_be_named_and_sides_broadcast(work):
+    feedback = work.feedback()
+    quality, _ = feedback.reveal(np.arange(10), "model-2")
+    assert (quality == work.quality[:10, 2]).all()
+    assert set(feedback.observations["model"]) == {"model-2"}
+
+
+def test_impossible_requests_cost_nothing(masked_work):
+    feedback = masked_work.feedback()
+    row, model = np.argwhere(~masked_work.available)[0]
+    for request, message in (
+        ((row, model), f"'model-{model}' is unavailable for query 'q{row}'"),
+        ((0, "gpt-9"), "model 'gpt-9' is not in the pool"),
+        ((300, 0), "query row 300 does not exist"),
+        ((0, 5), "model 5 does not exist"),
+    ):
+        with pytest.raises(sr.SaveRouterError, match=message):
+            feedback.reveal(*request)
+    assert feedback.spent == 0 and feedback.observations.empty
+
+
+@pytest.mark.parametrize("name, options", [
+    ("saverouter", {"k": 2}),
+    ("saverouter", {"k": 1, "policy": "random"}),
+    ("saverouter", {"k": 3, "policy": "capability", "grouping": "latent"}),
+    ("saverouter", {"k": 2, "policy": "uncertainty", "grouping": "global"}),
+    ("knn", {"k": 20, "fraction": 0.3}),
+])  # fmt: skip
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+def test_outcomes_that_were_not_bought_never_matter(name, options, missing):
+    work = make_workload(missing=missing)
+    train, test = work.split()
+    feedback = train.feedback()
+    router = sr.make_router(name, **options).fit(train.queries, feedback)
+    bought = np.zeros(train.quality.shape, dtype=bool)
+    bought[feedback.observations["row"], [train.models.index(m) for m in feedback.observations["model"]]] = True
+    assert bought.sum() < train.available.sum()
+    nonsense = corrupted(train, bought)
+    again = nonsense.feedback()
+    other = clone(router).fit(nonsense.queries, again)
+    assert again.spent == feedback.spent
+    assert again.observations.equals(feedback.observations)
+    np.testing.assert_array_equal(other.predict_quality(test.queries), router.predict_quality(test.queries))
+    np.testing.assert_array_equal(other.predict_cost(test.queries), router.predict_cost(test.queries))
+
+
+def test_routers_hold_no_outcome_of_the_test_part(work):
+    """Predictions are the same whatever the test outcomes are: queries carry inputs and availability only."""
+    train, test = work.split()
+    router = sr.SaveRouter(k=2).fit(train.queries, train.feedback())
+    nonsense = corrupted(test, np.zeros_like(test.available))
+    np.testing.assert_array_equal(router.predict_quality(test.queries), router.predict_quality(nonsense.queries))
+
+
+def test_queries_and_feedback_must_belong_together(work):
+    train, test = work.split()
+    with pytest.raises(sr.SaveRouterError, match="240 queries but feedback for 60"):
+        sr.SaveRouter().fit(test.queries, train.feedback())

@@ -1,0 +1,91 @@
+"""The committed notebooks have the same bones, were executed in order, and run headlessly."""
+
+import re
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from saverouter import notebooks, runner
+
+ROOT = Path(__file__).resolve().parents[1]
+PATHS = notebooks.all_notebooks()
+every_notebook = pytest.mark.parametrize("path", PATHS, ids=[path.stem for path in PATHS])
+
+PLACES = re.compile(r"/(home|Users)/|[A-Z]:\\|site-packages|\b0x[0-9a-f]{6,}")
+TIMINGS = re.compile(r"Wall time|CPU times|\bit/s|\bs/it|\d+%\|")
+
+
+def code_cells(path):
+    return [cell for cell in notebooks.read(path).cells if cell.cell_type == "code"]
+
+
+def output_text(cell) -> str:
+    parts = [output.get("text", "") for output in cell.outputs]
+    parts += [str(value) for output in cell.outputs for kind, value in output.get("data", {}).items() if "text" in kind]
+    return "\n".join(parts)
+
+
+def test_there_are_notebooks():
+    assert PATHS, "notebooks/NN_topic.ipynb: none found, so no other test here means anything"
+
+
+@every_notebook
+def test_executed_in_order_with_outputs(path):
+    cells = code_cells(path)
+    assert [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1))
+    assert any(cell.outputs for cell in cells)
+
+
+@every_notebook
+def test_no_errors_or_warnings_in_outputs(path):
+    outputs = [output for cell in code_cells(path) for output in cell.outputs]
+    assert [output.ename for output in outputs if output.output_type == "error"] == []
+    assert [output.text for output in outputs if output.get("name") == "stderr"] == []
+
+
+@every_notebook
+def test_outputs_are_the_same_on_every_machine(path):
+    here = [str(ROOT), str(Path.home()), tempfile.gettempdir() + "/"]
+    for cell in code_cells(path):
+        text = output_text(cell)
+        assert not [place for place in here if place in text], cell.source
+        assert not PLACES.search(text), cell.source
+        assert not TIMINGS.search(text), cell.source
+
+
+@every_notebook
+def test_parameters_are_declared(path):
+    assert notebooks.declared_parameters(path)["profile"] == "smoke"
+
+
+@every_notebook
+def test_bones(path):
+    notebook = notebooks.read(path)
+    assert notebook.cells[0].source.startswith("# ")
+    assert notebook.metadata.kernelspec.name == "python3"
+    assert "papermill" not in notebook.metadata
+    last = notebook.cells[-1]
+    assert "watermark()" in last.source and "nbval-ignore-output" in last.metadata.get("tags", [])
+
+
+@every_notebook
+def test_cells_are_short(path):
+    long = [cell.source.splitlines()[0] for cell in code_cells(path) if len(cell.source.splitlines()) > 20]
+    assert long == []
+
+
+@every_notebook
+def test_card_is_complete(path):
+    shown = notebooks.card(path)
+    assert shown.title and shown.question and shown.answer
+    assert shown.figure and shown.figure[0] == "image/png"
+
+
+@pytest.mark.slow
+@every_notebook
+def test_runs_headlessly(path, tmp_path):
+    (outcome,) = runner.run(runner.plan([path], "smoke", {}, {}, tmp_path), say=lambda text: None)
+    assert outcome.status == "done", outcome.message
+    assert (tmp_path / "smoke" / "notebooks" / f"{path.stem}.html").stat().st_size > 10_000
+    assert notebooks.card(tmp_path / "smoke" / "notebooks" / path.name).answer

@@ -1,0 +1,156 @@
+"""The set-up files name each other correctly, and a stale environment is noticed. Nothing is installed here."""
+
+import os
+import re
+import shutil
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).resolve().parents[1]
+INPUTS = ("requirements.txt", "constraints.txt", "pyproject.toml")
+needs_make = pytest.mark.skipif(not shutil.which("make"), reason="make is not installed")
+
+
+def project() -> dict:
+    return tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+
+def constraints() -> list[Requirement]:
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    return [Requirement(line) for line in lines if line and not line.startswith("#")]
+
+
+def test_requirements_are_the_project_with_its_extras():
+    (line,) = (ROOT / "requirements.txt").read_text().splitlines()
+    extras = re.fullmatch(r"-e \.\[(.+)\]", line)[1].split(",")
+    assert set(extras) == set(project()["optional-dependencies"])
+
+
+def test_every_direct_dependency_is_constrained_and_allowed():
+    pinned = {canonicalize_name(requirement.name): requirement for requirement in constraints()}
+    direct = project()["dependencies"] + sum(project()["optional-dependencies"].values(), [])
+    for wanted in map(Requirement, direct):
+        (version,) = pinned[canonicalize_name(wanted.name)].specifier
+        assert version.operator == "=="
+        assert wanted.specifier.contains(version.version), f"{wanted} excludes the pinned {version}"
+
+
+def test_torch_is_pinned_once():
+    assert [str(entry.specifier) for entry in constraints() if entry.name == "torch"] == ["==2.13.0"]
+    assert "torch==2.13.0" in project()["dependencies"]
+
+
+def test_constraints_name_no_place():
+    text = (ROOT / "constraints.txt").read_text()
+    assert "://" not in text and " @ " not in text
+    assert not re.search(r"^(-|/)", text, re.MULTILINE)
+
+
+def test_conda_environment_uses_the_same_files():
+    environment = yaml.safe_load((ROOT / "environment.yml").read_text())
+    assert environment["name"] == "saverouter"
+    assert "python=3.11" in environment["dependencies"]
+    (pip,) = [entry["pip"] for entry in environment["dependencies"] if isinstance(entry, dict)]
+    assert pip == ["-r requirements.txt", "-c constraints.txt"]
+
+
+def test_citation_names_the_paper():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    (paper,) = citation["references"]
+    assert paper["title"].startswith("Routing Should Pay for Itself")
+    assert len(paper["authors"]) == 8
+    assert citation["version"] == project()["version"]
+
+
+def test_continuous_integration_runs_make_test():
+    script = ROOT / ".ci" / "run"
+    assert os.access(script, os.X_OK)
+    assert "make test" in script.read_text() and "set -euo pipefail" in script.read_text()
+
+
+@pytest.fixture
+def copy(tmp_path):
+    """The set-up files in a folder with a space in its name, and an environment whose python only pretends."""
+    folder = tmp_path / "a copy"
+    (folder / ".venv" / "bin").mkdir(parents=True)
+    for name in ("Makefile", *INPUTS):
+        shutil.copy(ROOT / name, folder)
+    pretend(folder, "exit 0")
+    return folder
+
+
+def pretend(folder: Path, command: str) -> None:
+    python = folder / ".venv" / "bin" / "python"
+    python.write_text(f"#!/bin/sh\n{command}\n")
+    python.chmod(0o755)
+
+
+def make(folder: Path, *arguments: str) -> subprocess.CompletedProcess:
+    environment = {key: value for key, value in os.environ.items() if not key.startswith(("MAKE", "MFLAGS"))}
+    return subprocess.run(["make", *arguments], cwd=folder, env=environment, capture_output=True, text=True)
+
+
+def is_fresh(folder: Path) -> bool:
+    return make(folder, "-q", ".venv/.installed").returncode == 0
+
+
+@needs_make
+def test_help_lists_every_target(copy):
+    targets = set(re.findall(r"^\.PHONY: (.+)$", (ROOT / "Makefile").read_text(), re.MULTILINE)[0].split()) - {"moved"}
+    listed = set(re.findall(r"^  make (\S+) +\S", make(copy).stdout, re.MULTILINE))
+    assert listed == targets >= {"install", "reproduce", "test", "smoke", "check", "lab", "lint", "lock", "clean"}
+
+
+@needs_make
+@pytest.mark.parametrize("changed", INPUTS)
+def test_a_changed_file_makes_the_environment_stale(copy, changed):
+    assert make(copy, "install").returncode == 0
+    assert is_fresh(copy)
+    stamp = (copy / ".venv" / ".installed").stat().st_mtime
+    os.utime(copy / changed, (stamp + 5, stamp + 5))
+    assert not is_fresh(copy)
+
+
+@needs_make
+def test_an_interrupted_install_is_not_taken_for_done(copy):
+    make(copy, "install")
+    os.utime(copy / "constraints.txt", (2e9, 2e9))
+    pretend(copy, 'case "$*" in *"pip install"*) exit 1;; esac')
+    assert make(copy, "install").returncode != 0
+    os.utime(copy / "constraints.txt", (1e9, 1e9))
+    assert not is_fresh(copy)
+
+
+@needs_make
+def test_a_moved_environment_is_stale(copy):
+    make(copy, "install")
+    assert is_fresh(copy)
+    assert not is_fresh(copy.rename(copy.with_name("moved")))
+
+
+@needs_make
+def test_an_old_python_is_named(copy):
+    run = make(copy, "install", "PYTHON=false")
+    assert run.returncode != 0
+    assert "older than Python 3.11" in run.stdout + run.stderr
+
+
+@needs_make
+def test_reproduce_passes_only_what_was_given(copy):
+    make(copy, "install")
+    plain = make(copy, "-n", "reproduce").stdout
+    assert "--profile 'standard'" in plain and "--benchmark" not in plain and "--notebook" not in plain
+    chosen = make(copy, "-n", "reproduce", "PROFILE=smoke", "NOTEBOOK=02", "BENCHMARK=all").stdout
+    assert "--profile 'smoke'" in chosen and "--notebook '02'" in chosen and "--benchmark 'all'" in chosen
+
+
+@needs_make
+def test_torch_can_be_fetched_first(copy):
+    commands = make(copy, "-n", "install", "TORCH_ARGS=--index-url cpu").stdout
+    assert commands.index("pip install --index-url cpu") < commands.index("pip install -r requirements.txt")

@@ -1,0 +1,172 @@
+"""Loading, validation and the split."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from conftest import make_workload
+
+import saverouter as sr
+
+
+def wide_frame(work):
+    frame = pd.DataFrame({"query_id": work.query_ids, "task": work.tasks, "prompt": work.prompts})
+    for column, model in enumerate(work.models):
+        frame[f"quality:{model}"] = work.quality[:, column]
+        frame[f"cost:{model}"] = work.cost[:, column]
+    return frame
+
+
+def long_frame(work):
+    rows, models = np.nonzero(work.available)
+    return pd.DataFrame(
+        {
+            "query_id": work.query_ids[rows],
+            "prompt": work.prompts[rows],
+            "task": work.tasks[rows],
+            "model": np.array(work.models, dtype=object)[models],
+            "quality": work.quality[rows, models],
+            "cost": work.cost[rows, models],
+        }
+    )
+
+
+@pytest.mark.parametrize("layout", [wide_frame, long_frame])
+@pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".parquet"])
+def test_a_table_comes_back_as_it_was(tmp_path, layout, suffix):
+    work = replace(make_workload(missing=0.2, n=60), vectors=None)
+    path = tmp_path / f"mine{suffix}"
+    frame = layout(work)
+    frame.to_parquet(path) if suffix == ".parquet" else frame.to_csv(path, index=False)
+    loaded = sr.load(path)
+    order = [loaded.models.index(model) for model in work.models]
+    assert list(loaded.query_ids) == list(work.query_ids)
+    assert list(loaded.prompts) == list(work.prompts) and list(loaded.tasks) == list(work.tasks)
+    np.testing.assert_allclose(loaded.quality[:, order], work.quality)
+    np.testing.assert_allclose(loaded.cost[:, order], work.cost, rtol=1e-14)
+
+
+def test_a_file_is_found_in_the_data_folder(tmp_path, monkeypatch, work):
+    wide_frame(work).to_parquet(tmp_path / "there.parquet")
+    monkeypatch.setenv("SAVEROUTER_DATA", str(tmp_path))
+    assert len(sr.load("there.parquet")) == len(work)
+
+
+def change(column, row, value):
+    def apply(frame):
+        frame[column] = frame[column].astype(object)
+        frame.loc[row, column] = value
+        return frame
+
+    return apply
+
+
+BAD = {
+    "quality above one": (change("quality:model-1", 17, 7.5), r"quality of model 'model-1' for query 'q17'.* is 7.5; expected 0"),
+    "quality below zero": (change("quality:model-0", 3, -0.1), r"quality of model 'model-0' for query 'q3'.* is -0.1"),
+    "negative cost": (change("cost:model-2", 5, -1.0), r"cost of model 'model-2' for query 'q5'.* is -1; expected a finite"),
+    "infinite cost": (change("cost:model-2", 5, np.inf), r"cost of model 'model-2' for query 'q5'.* is inf"),
+    "text for a number": (change("cost:model-2", 5, "dear"), r"row 5: cost:model-2 of query 'q5' is 'dear'"),
+    "empty prompt": (change("prompt", 9, "  "), r"prompt of query 'q9' \(row 9\) is empty"),
+    "missing prompt": (change("prompt", 9, None), r"prompt of query 'q9' \(row 9\) is empty"),
+    "empty task": (change("task", 9, ""), r"task of query 'q9' \(row 9\) is empty"),
+    "repeated query": (change("query_id", 4, "q2"), r"query_id 'q2' appears twice \(places 2 and 4\)"),
+    "no id": (change("query_id", 4, None), r"row 4: query_id is empty"),
+    "cost without quality": (change("quality:model-1", 6, np.nan), r"model 'model-1' has a cost but no quality for query 'q6'"),
+    "unknown column": (lambda f: f.assign(latency=1), r"unknown column 'latency'; drop or rename it"),
+    "missing cost column": (lambda f: f.drop(columns="cost:model-3"), r"lacks column 'cost:model-3'"),
+    "misspelt column": (lambda f: f.rename(columns={"prompt": "promt"}), r"lacks column 'prompt' \(is it .* 'promt'\?\)"),
+    "no models": (lambda f: f[["query_id", "prompt", "task"]], r"neither a long table .* nor a wide one"),
+    "no rows": (lambda f: f.iloc[:0], r"has no rows"),
+    "no available model": (
+        lambda f: f.assign(**{c: f[c].where(f["query_id"] != "q8") for c in f if ":" in c}),
+        r"query 'q8' \(row 8\) has no available model",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BAD)
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_bad_tables_are_refused_by_name_and_row(tmp_path, work, name, suffix):
+    spoil, message = BAD[name]
+    frame = spoil(wide_frame(work))
+    if suffix == ".parquet" and name == "text for a number":
+        frame["cost:model-2"] = frame["cost:model-2"].astype(str)
+    path = tmp_path / f"bad{suffix}"
+    frame.to_parquet(path) if suffix == ".parquet" else frame.to_csv(path, index=False)
+    with pytest.raises(sr.SaveRouterError, match=message):
+        sr.load(path)
+
+
+def test_long_tables_refuse_repeats_and_contradictions(work):
+    frame = long_frame(work)
+    with pytest.raises(sr.SaveRouterError, match=r"row 1500: query 'q0' and model 'model-0' appear twice"):
+        sr.from_frame(pd.concat([frame, frame.iloc[:1]]))
+    frame.loc[1, "prompt"] = "something else"
+    with pytest.raises(sr.SaveRouterError, match=r"row 1: prompt of query 'q0' differs from its first row"):
+        sr.from_frame(frame)
+
+
+def test_prompts_that_look_like_missing_values_are_prompts(tmp_path, work):
+    frame = wide_frame(work)
+    frame.loc[0, "prompt"], frame.loc[1, "prompt"] = "null", "NA"
+    frame.to_csv(tmp_path / "odd.csv", index=False)
+    assert list(sr.load(tmp_path / "odd.csv").prompts[:2]) == ["null", "NA"]
+
+
+@pytest.mark.parametrize("name, message", [
+    ("paretobandits", "did you mean 'paretobandit'"),
+    ("simulated/routerbanch", "routerbench"),
+    ("nowhere.parquet", "no workload or file is called 'nowhere.parquet'"),
+])  # fmt: skip
+def test_unknown_names_get_a_remedy(name, message):
+    with pytest.raises(sr.SaveRouterError, match=message):
+        sr.load(name)
+
+
+def test_an_unreadable_file_is_named(tmp_path):
+    (tmp_path / "broken.parquet").write_bytes(b"not parquet")
+    (tmp_path / "table.xlsx").write_bytes(b"")
+    for name in ("broken.parquet cannot be read", "table.xlsx ends in '.xlsx'"):
+        with pytest.raises(sr.SaveRouterError, match=name):
+            sr.load(tmp_path / name.split()[0])
+
+
+@pytest.mark.parametrize("n, size", [(12_446, 2_489), (110_000, 22_000), (10_370, 2_074), (36_497, 7_299)])
+def test_the_split_is_the_papers(n, size):
+    """pandas' sample(frac=1, random_state=42) is the shuffle the paper's pipeline uses."""
+    outcome = np.zeros((n, 1))
+    ids = np.arange(n).astype(str)
+    train, test = sr.Workload(query_ids=ids, prompts=ids, models=["m"], quality=outcome, cost=outcome).split()
+    shuffled = pd.DataFrame({"id": ids}).sample(frac=1, random_state=42)["id"].tolist()
+    assert len(train) == size and len(test) == n - size
+    assert list(train.query_ids) + list(test.query_ids) == shuffled
+
+
+def test_a_split_that_leaves_nothing_is_refused(work):
+    for fraction in (0.0, 1.0, 0.0001):
+        with pytest.raises(sr.SaveRouterError, match="train"):
+            work.split(train=fraction)
+
+
+def test_paretobandit_is_real_and_complete():
+    work = sr.load("paretobandit")
+    assert work.quality.shape == (3609, 3) and work.available.all() and not work.simulated
+    assert len(set(work.tasks)) == 31
+    assert len(sr.load("paretobandit", size=100)) == 100
+
+
+def test_workloads_are_frozen_and_variants_are_checked(work):
+    with pytest.raises(ValueError):
+        work.quality[0, 0] = 1
+    with pytest.raises(sr.SaveRouterError, match="shape"):
+        replace(work, quality=work.quality[:, :2], _validated=False)
+
+
+def test_the_fingerprint_sees_every_change(work):
+    quality = work.quality.copy()
+    quality[5, 1] = 1 - quality[5, 1]
+    other = [replace(work, quality=quality), replace(work, cost=work.cost * 2), work.take(np.arange(299))]
+    assert len({work.fingerprint, *(w.fingerprint for w in other)}) == 4
+    assert work.fingerprint == make_workload().fingerprint
