@@ -35,13 +35,14 @@ def load(name: str | os.PathLike, *, size: int | None = None, seed: int | None =
     if text.startswith("simulated/"):
         return simulate(text.removeprefix("simulated/"), size=size, seed=seed or 0)
     work = paretobandit() if text == "paretobandit" else read_table(_find(text))
-    if size is None:
-        return work
+    return work if size is None else sample(work, size, seed or 0)
+
+
+def sample(work: Workload, size: int, seed: int = 0) -> Workload:
+    """Some of the queries of a workload, drawn at random and kept in their order."""
     if not 1 <= size <= len(work):
         raise SaveRouterError(f"size is {size}; {work.name} has {len(work):,} queries")
-    if size == len(work):
-        return work
-    return work.take(np.sort(np.random.default_rng(seed or 0).choice(len(work), size, replace=False)))
+    return work.take(np.sort(np.random.default_rng(seed).choice(len(work), size, replace=False)))
 
 
 def _find(text: str) -> Path:

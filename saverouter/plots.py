@@ -39,7 +39,7 @@ def payback(results: dict[str, Result], volume: float | None = None, ax=None):
             ax.plot(result.sa_bep, 0, "o", color=colour, ms=8, zorder=3)
     _label_ends(ax, volume, ends)
     ax.axhline(0, color="0.3", lw=1)
-    ax.set(xlabel="deployment queries", ylabel="net saving, % of the best single model's bill\nat the right end")
+    ax.set(xlabel="deployment queries", ylabel="net saving, % of the best single\nmodel's bill at the right end")
     ax.xaxis.set_major_formatter(lambda x, _: short(x))
     ax.set_xlim(0, volume)
     if ax.get_legend_handles_labels()[0]:

@@ -17,7 +17,7 @@ class Profile:
 
 
 PROFILES = ("smoke", "standard", "paper")
-_SIZES = {"smoke": 2_000, "standard": 12_500, "paper": None}
+_SIZES = {"smoke": 1_500, "standard": 12_500, "paper": None}
 
 
 def profile(name: str) -> Profile:
