@@ -142,7 +142,15 @@ def _replay_pass(
     for row in order:
         group = groups[row]
         model = _choose(
-            rng, open_pairs[row], group_count[group], group_sum[group], model_count, model_sum, policy, exploration, prior
+            rng,
+            open_pairs[row],
+            group_count[group],
+            group_sum[group],
+            model_count,
+            model_sum,
+            policy,
+            exploration,
+            prior,
         )
         if model < 0:
             continue

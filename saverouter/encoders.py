@@ -134,8 +134,9 @@ def clip_vectors(prompts, images, *, weights: str | Path | None = None) -> np.nd
     from PIL import Image
     from transformers import CLIPModel, CLIPProcessor
 
-    model = CLIPModel.from_pretrained(folder, local_files_only=True).eval()
-    processor = CLIPProcessor.from_pretrained(folder, local_files_only=True)
+    with _no_progress_bar():
+        model = CLIPModel.from_pretrained(folder, local_files_only=True).eval()
+        processor = CLIPProcessor.from_pretrained(folder, local_files_only=True)
     halves = []
     with torch.inference_mode():
         for start in range(0, len(prompts), 32):
@@ -144,7 +145,9 @@ def clip_vectors(prompts, images, *, weights: str | Path | None = None) -> np.nd
                 try:
                     pictures.append(Image.open(path).convert("RGB"))
                 except OSError as error:
-                    raise SaveRouterError(f"image {str(path)!r} cannot be read ({error}); replace or drop it") from error
+                    raise SaveRouterError(
+                        f"image {str(path)!r} cannot be read ({error}); replace or drop it"
+                    ) from error
             batch = processor(
                 text=list(prompts[start : start + 32]), images=pictures,
                 return_tensors="pt", padding=True, truncation=True, max_length=77,

@@ -32,7 +32,9 @@ class Reference:
 
 def best_single(test: Workload) -> Reference:
     """argmax of the mean quality over the available pairs; ties go to the earlier model."""
-    quality = np.array([column[~np.isnan(column)].mean() if (~np.isnan(column)).any() else -1 for column in test.quality.T])
+    quality = np.array(
+        [column[~np.isnan(column)].mean() if (~np.isnan(column)).any() else -1 for column in test.quality.T]
+    )
     best = int(np.argmax(quality))
     return Reference(test.models[best], float(quality[best]), float(np.nanmean(test.cost[:, best])))
 

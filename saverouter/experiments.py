@@ -75,12 +75,10 @@ def saverouter_run(work: Workload, **options) -> Run:
     return run(work, "saverouter", **split, **paper_options(work, **options))
 
 
-def main_runs(work: Workload) -> dict[str, Run]:
+def main_runs(work: Workload, split_seed: int = 42) -> dict[str, Run]:
     """Every registered router as published, by its label in tables."""
-    runs = {}
-    for name, kind in ROUTERS.items():
-        runs[kind.label] = saverouter_run(work) if name == "saverouter" else run(work, name)
-    return runs
+    options = {name: paper_options(work) if name == "saverouter" else {} for name in ROUTERS}
+    return {kind.label: run(work, name, split_seed=split_seed, **options[name]) for name, kind in ROUTERS.items()}
 
 
 def saturation(work: Workload, fractions, seeds=(42,)) -> pd.DataFrame:

@@ -73,7 +73,9 @@ class Grouper:
 
     def _clusters(self, vectors) -> MiniBatchKMeans:
         size = int(np.clip(round(np.sqrt(len(vectors)) / 2), 4, 32))
-        clusters = MiniBatchKMeans(min(size, len(vectors)), n_init=3, batch_size=min(2048, len(vectors)), random_state=self.seed)
+        clusters = MiniBatchKMeans(
+            min(size, len(vectors)), n_init=3, batch_size=min(2048, len(vectors)), random_state=self.seed
+        )
         return clusters.fit(vectors)
 
     def predict(self, vectors, size: int) -> np.ndarray:

@@ -113,7 +113,7 @@ def card(path: str | Path) -> Card:
     verdict = tagged(notebook, "verdict")
     return Card(
         title=_plain(title[1]) if title else Path(path).stem,
-        question=_first_paragraph(prose[title.end():] if title else prose),
+        question=_first_paragraph(prose[title.end() :] if title else prose),
         answer=_plain(cell_text(verdict)) if verdict else "",
         figure=_first_image(tagged(notebook, "key-figure")),
     )

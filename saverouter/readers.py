@@ -26,7 +26,9 @@ def from_frame(frame: pd.DataFrame, *, name: str = "frame", place: str = "the ta
     """A workload from a data frame with the columns of a long or a wide table."""
     frame = frame.reset_index(drop=True)
     if not frame.columns.is_unique:
-        raise SaveRouterError(f"{place}: column {frame.columns[frame.columns.duplicated()][0]!r} appears twice; rename one")
+        raise SaveRouterError(
+            f"{place}: column {frame.columns[frame.columns.duplicated()][0]!r} appears twice; rename one"
+        )
     layout = _long if "model" in frame.columns else _wide
     return layout(frame, name, place)
 
@@ -117,7 +119,9 @@ def _check_columns(frame: pd.DataFrame, needed: set[str], known: set[str], place
         raise SaveRouterError(f"{place} lacks column {missing[0]!r}{hint}; it has {', '.join(columns)}")
     unknown = [c for c in columns if c not in known]
     if unknown:
-        raise SaveRouterError(f"{place} has an unknown column {unknown[0]!r}; drop or rename it (known: {_brief(known)})")
+        raise SaveRouterError(
+            f"{place} has an unknown column {unknown[0]!r}; drop or rename it (known: {_brief(known)})"
+        )
 
 
 def _brief(names: set[str]) -> str:

@@ -111,7 +111,7 @@ def _card(folder: Path, path: Path) -> str:
         image = _image(shown)
         links = [_link(f"notebooks/{name}.html", "read (HTML)"), _link(f"notebooks/{path.name}", "notebook")]
     text = f'<div>{"".join(parts)}<div class="links"><p>{" · ".join(links)}</p>{_files(folder, name)}</div></div>'
-    return f'<article{"" if image else " class=plain"}>{text}{image}</article>'
+    return f"<article{'' if image else ' class=plain'}>{text}{image}</article>"
 
 
 def _files(folder: Path, name: str) -> str:

@@ -28,14 +28,19 @@ def beside_published(benchmark: str, runs: dict[str, Run]) -> pd.DataFrame:
     paper = main_results(benchmark)[list(COLUMNS)].rename(columns=COLUMNS)
     here = measured(runs)[list(COLUMNS.values())].reindex(paper.index)
     both = pd.concat({"measured": here, "published": paper}, axis=1).swaplevel(axis=1)
-    return both[[(metric, kind) for metric in COLUMNS.values() for kind in ("measured", "published")]].rename_axis("method")
+    return both[[(metric, kind) for metric in COLUMNS.values() for kind in ("measured", "published")]].rename_axis(
+        "method"
+    )
 
 
-def pretty(table: pd.DataFrame, caption: str = ""):
-    """A table as the paper prints it: four decimals, 5.3K, inf, and the best of each column in bold."""
+def pretty(table: pd.DataFrame, caption: str = "", key: str = "table"):
+    """A table as the paper prints it: four decimals, 5.3K, inf, and the best of each column in bold.
+
+    ``key`` makes the table's HTML the same every time; two tables of a page need two keys.
+    """
     metric_of = {column: (column[0] if isinstance(column, tuple) else column) for column in table.columns}
     written = {c: _writer(metric) for c, metric in metric_of.items()}
-    styled = table.style.format(written, na_rep="").set_caption(caption).set_uuid("table")
+    styled = table.style.format(written, na_rep="").set_caption(caption).set_uuid(key)
     for column, metric in metric_of.items():
         if metric in COLUMNS.values():
             styled = styled.apply(_bold_best, subset=[column], rising=metric in RISING)
@@ -56,3 +61,10 @@ def _bold_best(column: pd.Series, rising: bool) -> list[str]:
     finite = column[np.isfinite(column)]
     best = np.nan if finite.empty else finite.max() if rising else finite.min()
     return ["font-weight: bold" if value == best else "" for value in column]
+
+
+def claims(statements: dict[str, bool | None]) -> pd.DataFrame:
+    """Statements of the paper and whether they hold on the data at hand; None is for what cannot be tested here."""
+    words = {True: "holds", False: "does not hold", None: "not testable here"}
+    found = [words[None if value is None else bool(value)] for value in statements.values()]
+    return pd.DataFrame({"claim": list(statements), "here": found}).set_index("claim")

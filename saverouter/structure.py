@@ -23,14 +23,16 @@ def structure(work: Workload, words: bool = True) -> pd.Series:
     """Shares of variance of quality, and habits of costs, over complete rows of tasks with 20 queries or more.
 
     The shares of ``model``, ``task``, ``task x model``, ``query`` (difficulty shared by all models inside a
-    task) and ``rest`` sum to 1. ``words=False`` skips the two cross-validated R2, which take most of the time.
+    task) and ``rest`` sum to 1. ``words=False`` skips the cross-validated R2, which take most of the time.
     """
     rows, task = _usable(work)
     quality, cost = work.quality[rows], work.cost[rows]
     shares, difficulty, rest = _shares(quality, task)
     table = shares | _outcomes(quality, cost) | _costs(quality, cost, task)
     if words:
-        table |= _readable(work.prompts[rows], difficulty, rest)
+        table |= _from_words(work.prompts[rows], difficulty, rest)
+        if work.vectors is not None:
+            table["R2 of difficulty from vectors"] = float(_predictable(work.vectors[rows], difficulty[:, None])[0])
     return pd.Series(table, name=work.name)
 
 
@@ -111,13 +113,20 @@ def _costs(quality: np.ndarray, cost: np.ndarray, task: np.ndarray) -> dict:
     }
 
 
-def _readable(prompts: np.ndarray, difficulty: np.ndarray, rest: np.ndarray) -> dict:
-    """Cross-validated R2 from TF-IDF of the words: how much of the variation inside tasks a text router can see."""
+def _from_words(prompts: np.ndarray, difficulty: np.ndarray, rest: np.ndarray) -> dict:
+    """How much of the variation inside tasks a router can read in the words (TF-IDF)."""
     features = TfidfVectorizer(min_df=2, sublinear_tf=True, max_features=30_000).fit_transform(prompts)
-    folds = KFold(5, shuffle=True, random_state=0)
-    target = np.column_stack([difficulty, rest])
-    missed = (target - cross_val_predict(Ridge(alpha=10.0), features, target, cv=folds)) ** 2
+    parts = _predictable(features, np.column_stack([difficulty, rest]))
+    weights = (rest**2).sum(axis=0)
     return {
-        "R2 of difficulty from words": float(1 - missed[:, 0].sum() / (difficulty**2).sum()),
-        "R2 of the rest from words": float(1 - missed[:, 1:].sum() / (rest**2).sum()),
+        "R2 of difficulty from words": float(parts[0]),
+        "R2 of the rest from words": float(np.average(parts[1:], weights=weights)) if weights.sum() else np.nan,
     }
+
+
+def _predictable(features, targets: np.ndarray) -> np.ndarray:
+    """R2 of each column of targets, by ridge regression in five folds; below 0 where there is nothing to learn."""
+    folds = KFold(5, shuffle=True, random_state=0)
+    missed = targets - cross_val_predict(Ridge(alpha=10.0), features, targets, cv=folds).reshape(targets.shape)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return 1 - (missed**2).sum(axis=0) / (targets**2).sum(axis=0)

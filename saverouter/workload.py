@@ -198,7 +198,9 @@ def validate(work: Workload) -> None:
             raise SaveRouterError(f"vector of query {work.query_ids[bad[0]]!r} has a value that is not finite")
     for row, prompt in enumerate(work.prompts):
         if not prompt or not prompt.strip():
-            raise SaveRouterError(f"prompt of query {work.query_ids[row]!r} (row {row}) is empty; fill it or drop the row")
+            raise SaveRouterError(
+                f"prompt of query {work.query_ids[row]!r} (row {row}) is empty; fill it or drop the row"
+            )
     if work.tasks is not None:
         for row, task in enumerate(work.tasks):
             if not task or not task.strip():

@@ -41,7 +41,11 @@ def plain(work, groups, k, policy="ucb", exploration=0.35, prior=10.0, seed=42):
                 overall = (total.sum(0) + 1) / (count.sum(0) + 2)
                 capability = (total[g] + prior * overall) / (count[g] + prior)
                 bonus = exploration * np.sqrt(np.log(count[g].sum() + 1) / np.maximum(count[g], 1))
-                score = capability * (policy != "uncertainty") + bonus * (policy != "capability") + rng.random(models) * 1e-12
+                score = (
+                    capability * (policy != "uncertainty")
+                    + bonus * (policy != "capability")
+                    + rng.random(models) * 1e-12
+                )
                 m = open_[np.argmax(score[open_])]
             taken[i, m] = True
             count[g, m] += 1

@@ -26,7 +26,17 @@ def release() -> Path:
     """The release in a folder of its own, because its package has the name of ours."""
     folder = cache_folder("release-0.1.0")
     if not (folder / "saverouter").is_dir():
-        command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(folder), "saverouter==0.1.0"]
+        command = [
+            sys.executable,
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--no-deps",
+            "--target",
+            str(folder),
+            "saverouter==0.1.0",
+        ]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
             pytest.skip(f"the authors' release cannot be installed here: {done.stderr.strip().splitlines()[-1]}")

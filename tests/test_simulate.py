@@ -47,6 +47,21 @@ def test_published_aggregates_are_met(name):
     assert table["relative difference"].abs().max() < 0.10, table.to_string()
 
 
+def test_only_facts_of_the_data_are_published_for_calibration():
+    """A benchmark tuned until a router does well would prove nothing."""
+    facts = (
+        "queries",
+        "missing",
+        "best single quality",
+        "best single cost",
+        "best single share",
+        "dense",
+        "acquisition cost",
+    )
+    for name in NAMES:
+        assert all(row.startswith(facts) for row in calibration(name, full(name))["aggregate"])
+
+
 def test_an_aggregate_outside_its_interval_is_reported():
     """5% would forgive any quality; the published interval must not."""
     work = full("mmrbench")
@@ -57,17 +72,14 @@ def test_an_aggregate_outside_its_interval_is_reported():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_structure_lies_where_real_tables_have_it(name):
-    table, ranges = structure(full(name), words=name != "mixinstruct"), real_ranges()
-    stated = ranges.index.difference(CONSTANT_PRICES.get(name, [])).intersection(table.index)
-    outside = [row for row in stated if not ranges.low[row] <= table[row] <= ranges.high[row]]
-    assert not outside, table[outside].to_string()
-
-
-def test_words_tell_as_little_of_mixinstruct_as_of_real_tables():
-    """On a smaller version: 110,000 prompts would take most of the time of all tests."""
-    table, ranges = structure(simulate("mixinstruct", size=20_000)), real_ranges()
-    for row in ("R2 of difficulty from words", "R2 of the rest from words"):
-        assert ranges.low[row] <= table[row] <= ranges.high[row]
+    """Words are read in smaller versions: all 110,000 prompts would take most of the time of all tests."""
+    table, ranges = structure(full(name), words=False), real_ranges()
+    words = structure(simulate(name, size=10_000))
+    table = {**words, **table}
+    assert "R2 of difficulty from words" in table
+    stated = set(ranges.index) & set(table) - set(CONSTANT_PRICES.get(name, []))
+    outside = {row: table[row] for row in stated if not ranges.low[row] <= table[row] <= ranges.high[row]}
+    assert not outside
 
 
 def test_mixinstruct_has_its_published_constant_prices():
@@ -127,7 +139,7 @@ def test_minilm_recognises_the_86_tasks_of_routerbench():
     rng, rows = np.random.default_rng(0), []
     for task in dict.fromkeys(work.tasks):
         own = np.flatnonzero(work.tasks == task)
-        rows += rng.choice(own, min(12, len(own)), replace=False).tolist() if len(own) > 20 else []
+        rows += rng.choice(own, min(8, len(own)), replace=False).tolist() if len(own) > 20 else []
     rows = rng.permutation(rows)
     vectors = _minilm_model().encode(work.prompts[rows].tolist(), normalize_embeddings=True, show_progress_bar=False)
     half = len(rows) // 2

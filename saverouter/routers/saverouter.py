@@ -69,7 +69,14 @@ class SaveRouter(Router):
         self.seed = seed
 
     def _fit(self, queries, feedback):
-        for name in ("exploration", "acquisition_prior", "prior_ridge", "shrinkage", "residual_ridge", "residual_scale"):
+        for name in (
+            "exploration",
+            "acquisition_prior",
+            "prior_ridge",
+            "shrinkage",
+            "residual_ridge",
+            "residual_scale",
+        ):
             value = getattr(self, name)
             if not (np.isfinite(value) and value >= 0):
                 raise SaveRouterError(f"{name} is {value}; expected a finite number >= 0")

@@ -1,0 +1,141 @@
+"""Experiments are computed once; tables and figures are functions of results; the README's examples run."""
+
+import re
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+import pandas as pd
+import pytest
+from conftest import make_workload
+from test_workload import long_frame
+
+import saverouter as sr
+from saverouter import experiments, plots, show
+from saverouter.published import main_results, published
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture
+def own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("SAVEROUTER_CACHE", str(tmp_path))
+
+
+@pytest.fixture
+def runs(own_cache):
+    return experiments.main_runs(make_workload(n=800, seed=4))
+
+
+def test_an_experiment_is_computed_once(own_cache, monkeypatch):
+    work = make_workload(n=800, seed=4)
+    first = experiments.run(work, "saverouter", k=2)
+    monkeypatch.setattr(experiments, "evaluate", None)  # nothing may be computed again
+    again = experiments.run(make_workload(n=800, seed=4), "saverouter", k=2)
+    assert again.result.metrics() == first.result.metrics() and again.supervision_share == first.supervision_share
+    assert again.result.verdict() == first.result.verdict()
+    pd.testing.assert_frame_equal(again.result.frontier, first.result.frontier)
+    for other in ({"k": 3}, {"k": 2, "seed": 7}, {"k": 2, "train": 0.3}, {"k": 2, "split_seed": 1}):
+        with pytest.raises(TypeError):
+            experiments.run(work, "saverouter", **other)
+
+
+def test_profiles_cap_workloads():
+    assert len(experiments.workload("paretobandit", "smoke")) == 1_500
+    assert len(experiments.workload("paretobandit", "standard")) == 3_609
+    assert len(experiments.workload("simulated/llmrouterbench", "standard")) == 12_446
+    assert len(experiments.workload("simulated/routerbench", "standard")) == 12_500
+    with pytest.raises(sr.SaveRouterError, match="profile"):
+        experiments.workload("paretobandit", "large")
+
+
+def test_published_settings():
+    ridge = {name: experiments.paper_options(sr.load(f"simulated/{name}", size=200)) for name in
+             ("llmrouterbench", "mixinstruct", "routerbench")}  # fmt: skip
+    assert [ridge[name]["residual_ridge"] for name in ridge] == [200, 100, 100]
+    assert [ridge[name]["grouping"] for name in ridge] == ["auto", "global", "auto"]
+
+
+def test_published_rows_obey_their_own_arithmetic():
+    """SA-BEP = H (SA-CR - CR) / (1 - CR): a typing error of one digit would show."""
+    table = published("main_results")
+    assert len(table) == 44 and table.groupby("benchmark").size().eq(11).all()
+    finite = table[np.isfinite(table["sa_bep"])]
+    for _, row in finite.iterrows():
+        low, high = (1e6 * (row["sa_cr"] - row["cost_ratio"] + e) / (1 - row["cost_ratio"]) for e in (-1.1e-4, 1.1e-4))
+        assert low * 0.97 <= row["sa_bep"] <= high * 1.03, row.to_dict()
+    assert np.isinf(table.loc[~np.isfinite(table["sa_bep"]), "sa_cr"]).all()
+    best = table.loc[table.groupby("benchmark")["peak_score"].idxmax(), "method"]
+    assert set(best) == {"SaveRouter"}
+
+
+def test_recovery_is_the_share_from_which_on_the_score_stays():
+    curve = pd.DataFrame(
+        {"router": "r", "seed": 0, "supervision": [0.1, 0.2, 0.5, 1.0], "peak_score": [0.995, 0.9, 0.991, 1.0]}
+    )
+    assert experiments.recovery(curve)["r"] == 0.5
+    assert experiments.recovery(curve.assign(peak_score=1.0))["r"] == 0.1
+
+
+def test_saturation_covers_both_routers(own_cache):
+    curve = experiments.saturation(make_workload(n=300), [0.2, 1.0], seeds=(1, 2))
+    assert len(curve) == 8 and set(curve["router"]) == {"kNN", "SaveRouter"}
+    assert curve.groupby("router")["supervision"].max().eq(1).all()
+
+
+def test_tables_put_the_published_number_beside_the_measured_one(runs):
+    table = show.beside_published("routerbench", runs)
+    assert table.shape == (11, 8)
+    assert table.loc["SaveRouter", ("CR", "published")] == 0.6810
+    assert table.loc["kNN", ("P_s", "measured")] == runs["kNN"].result.peak_score
+    assert table.loc["BaRP"].xs("measured", level=1).isna().all()
+    html = show.pretty(table, "a caption").to_html()
+    assert "42.6K" in html and ">inf<" in html and "a caption" in html
+    assert html == show.pretty(table, "a caption").to_html()
+    assert show.measured(runs).loc["kNN", "bought"] == 1
+
+
+def test_claims_have_three_answers():
+    found = show.claims({"yes": np.True_, "no": False, "unknown": None})["here"]
+    assert found.to_dict() == {"yes": "holds", "no": "does not hold", "unknown": "not testable here"}
+
+
+def test_figures_show_what_they_are_given(runs):
+    matplotlib.use("Agg")
+    results = {name: done.result.at(target=0.9) for name, done in runs.items()}
+    ax = plots.payback(results, volume=10_000)
+    assert {text.get_text() for text in ax.texts} == {"SaveRouter", "kNN"}
+    line = ax.lines[0]
+    expected = (
+        results["SaveRouter"].net_saving(line.get_xdata()) / (results["SaveRouter"].reference.cost * 10_000) * 100
+    )
+    np.testing.assert_allclose(line.get_ydata(), expected)
+    unreached = plots.payback({"never": results["kNN"].at(target=9)})
+    assert "target not reached" in unreached.get_legend().get_texts()[0].get_text()
+    assert len(plots.frontier(results).lines) >= 4
+    assert [plots.short(x) for x in (5263, 1.23e6, 12, np.inf)] == ["5.3K", "1.23M", "12", "inf"]
+
+
+def test_the_readmes_examples_run(tmp_path, monkeypatch):
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    own_data, own_router = re.findall(r"```python\n(.*?)```", readme, re.S)
+    monkeypatch.chdir(tmp_path)
+    long_frame(make_workload(n=200)).to_csv("my_outcomes.csv", index=False)
+    names = {}
+    exec(own_data, names)
+    assert names["result"].peak_score > 0
+    monkeypatch.setattr(sr, "ROUTERS", dict(sr.ROUTERS))
+    exec(own_router, names)
+    train, test = names["train"], names["test"]
+    feedback = train.feedback()
+    router = names["GlobalMean"]().fit(train.queries, feedback)
+    result = sr.evaluate(router, test, supervision_cost=feedback.spent)
+    assert feedback.spent == pytest.approx(train.cost.sum()) and result.router == "Global mean"
+    assert sr.ROUTERS["global_mean"] is names["GlobalMean"]
+
+
+def test_the_readme_names_what_exists():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    for path in re.findall(r"\]\(((?!http)[^)]+)\)", readme):
+        assert (ROOT / path).exists(), path
+    assert main_results("routerbench").loc["SaveRouter", "sa_bep"] == 42_600
