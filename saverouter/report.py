@@ -62,6 +62,7 @@ def write_page(notebook: Path, target: Path) -> None:
 
     exporter = HTMLExporter(embed_images=True)
     body, _ = exporter.from_filename(str(notebook), {"metadata": {"name": notebooks.card(notebook).title}})
+    body = re.sub(r"<script\b.*?</script>", "", body, flags=re.DOTALL)  # all of them would be fetched from elsewhere
     body = re.sub(r'href="(\d\d_[\w-]+)\.ipynb', r'href="\1.html', body)  # from notebook to notebook, from page to page
     start = body.index(">", body.index("<body")) + 1
     _write(target, body[:start] + BAR + body[start:])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+from IPython.display import HTML
 
 from .experiments import Run
 from .plots import short
@@ -33,7 +34,7 @@ def beside_published(benchmark: str, runs: dict[str, Run]) -> pd.DataFrame:
     )
 
 
-def pretty(table: pd.DataFrame, caption: str = "", key: str = "table"):
+def pretty(table: pd.DataFrame, caption: str = "", key: str = "table") -> HTML:
     """A table as the paper prints it: four decimals, 5.3K, inf, and the best of each column in bold.
 
     ``key`` makes the table's HTML the same every time; two tables of a page need two keys.
@@ -44,7 +45,7 @@ def pretty(table: pd.DataFrame, caption: str = "", key: str = "table"):
     for column, metric in metric_of.items():
         if metric in COLUMNS.values():
             styled = styled.apply(_bold_best, subset=[column], rising=metric in RISING)
-    return styled
+    return HTML(styled.to_html())
 
 
 def _writer(metric: str):

@@ -7,7 +7,7 @@ float64 arrays in which NaN in both marks a pair that is unavailable.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -15,7 +15,7 @@ import numpy as np
 from .errors import SaveRouterError
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Queries:
     """What a router may see of a workload before it buys anything: the inputs, never an outcome."""
 
@@ -56,7 +56,7 @@ class Queries:
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Workload:
     """Recorded outcomes of a pool of models on a set of queries.
 
@@ -84,7 +84,6 @@ class Workload:
     provenance: tuple[str, ...] = ()
     simulated: bool = False
     grouping: str = "auto"
-    _validated: bool = field(default=False, repr=False, compare=False)
 
     def __post_init__(self):
         def put(name, value):
@@ -99,9 +98,7 @@ class Workload:
             put("tasks", _texts(self.tasks))
         if self.vectors is not None:
             put("vectors", np.asarray(self.vectors, dtype=np.float32))
-        if not self._validated:
-            validate(self)
-            put("_validated", True)
+        validate(self)
         for array in (self.quality, self.cost):
             array.flags.writeable = False
 
@@ -135,7 +132,6 @@ class Workload:
             cost=self.cost[rows],
             tasks=pick(self.tasks),
             vectors=pick(self.vectors),
-            _validated=True,
         )
 
     def split(self, train: float = 0.2, seed: int = 42) -> tuple[Workload, Workload]:

@@ -89,9 +89,9 @@ def test_tables_put_the_published_number_beside_the_measured_one(runs):
     assert table.loc["SaveRouter", ("CR", "published")] == 0.6810
     assert table.loc["kNN", ("P_s", "measured")] == runs["kNN"].result.peak_score
     assert table.loc["BaRP"].xs("measured", level=1).isna().all()
-    html = show.pretty(table, "a caption").to_html()
+    html = show.pretty(table, "a caption").data
     assert "42.6K" in html and ">inf<" in html and "a caption" in html
-    assert html == show.pretty(table, "a caption").to_html()
+    assert html == show.pretty(table, "a caption").data
     assert show.measured(runs).loc["kNN", "bought"] == 1
 
 

@@ -161,7 +161,7 @@ def test_workloads_are_frozen_and_variants_are_checked(work):
     with pytest.raises(ValueError):
         work.quality[0, 0] = 1
     with pytest.raises(sr.SaveRouterError, match="shape"):
-        replace(work, quality=work.quality[:, :2], _validated=False)
+        replace(work, quality=work.quality[:, :2])
 
 
 def test_the_fingerprint_sees_every_change(work):
