@@ -45,24 +45,24 @@ $(STAMP): requirements.txt constraints.txt pyproject.toml
 	$(PY) -m pip install -r requirements.txt -c constraints.txt
 	@printf '%s' "$(CURDIR)" > $(STAMP)
 
-reproduce: $(STAMP) ## run the notebooks and write reports/ (PROFILE=smoke|standard|paper NOTEBOOK=02 BENCHMARK=... SEED=... JOBS=2 FORCE=1)
+reproduce: $(STAMP) ## run the notebooks and write reports/: 7 minutes, 260 MB (PROFILE=smoke|standard|paper NOTEBOOK=02 BENCHMARK=... SEED=... FORCE=1)
 	$(PY) -m saverouter.reproduce --profile '$(PROFILE)' --jobs $(JOBS) $(if $(NOTEBOOK),--notebook '$(NOTEBOOK)') \
 	  $(if $(BENCHMARK),--benchmark '$(BENCHMARK)') $(if $(SEED),--seed $(SEED)) $(if $(FORCE),--force)
 
 smoke: $(STAMP) ## run the notebooks small, to see that all works: under 2 minutes, 100 MB
 	$(PY) -m saverouter.reproduce --profile smoke --jobs 2 $(if $(NOTEBOOK),--notebook '$(NOTEBOOK)')
 
-test: lint ## everything that must hold: lint, tests, notebooks run and compared
+test: lint ## everything that must hold: lint, tests, notebooks run and compared: 5 minutes
 	$(PYTEST) --nbval tests notebooks
 
-check: $(STAMP) ## only compare the committed notebooks' outputs with fresh ones
+check: $(STAMP) ## only compare the committed notebooks' outputs with fresh ones: 2 minutes
 	$(PYTEST) --nbval notebooks
 
 lint: $(STAMP) ## ruff, a second
 	$(PY) -m ruff check saverouter tests notebooks
 
 lab: $(STAMP) ## open the notebooks in JupyterLab
-	$(PY) -m jupyterlab notebooks
+	$(PY) -m jupyterlab --LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate notebooks
 
 refresh: $(STAMP) ## for maintainers: execute the committed notebooks in place (NOTEBOOK=02 for one)
 	$(PY) -m saverouter.reproduce --refresh $(if $(NOTEBOOK),--notebook '$(NOTEBOOK)')
