@@ -70,7 +70,7 @@ def frontier(results: dict[str, Result], ax=None, title: str = ""):
         ax.plot(peak["cost"] / reference.cost, peak["quality"], "o", color=colour, ms=6)
     ax.plot(1, reference.quality, "X", color="black", ms=9, label="best single model", zorder=4)
     ax.axhline(reference.quality, color="0.5", lw=1, ls=":")
-    ax.set(xlabel="serving cost / best single model's", ylabel="quality", title=title)
+    ax.set(xlabel="serving cost / best single model's", ylabel="quality on test outcomes", title=title)
     ax.legend(frameon=False, loc="lower right", fontsize="small")
     return ax
 
@@ -88,7 +88,7 @@ def saturation(curve: pd.DataFrame, recovered: pd.Series, ax=None):
         at = recovered[name]
         ax.plot(at, mean[at], "D", color=colour, ms=10, mfc="none", mew=2)
         ax.annotate(f"{at:.0%}", (at, mean[at]), xytext=(4, -18), textcoords="offset points", color=colour)
-    ax.set(xlabel="share of query-model outcomes bought", ylabel="peak score")
+    ax.set(xlabel="share of query-model outcomes bought", ylabel="peak score on test outcomes")
     ax.xaxis.set_major_formatter(lambda x, _: f"{x:.0%}")
     ax.legend(frameon=False, loc="lower right")
     return ax
