@@ -175,7 +175,12 @@ def test_interrupt_keeps_what_had_finished(folder, jobs):
     write(folder, "01_slow", code="import time\ntime.sleep(300)")
     reports = folder.parent / "reports"
     arguments = ["--notebooks", str(folder), "--reports", str(reports), "--profile", "smoke", "--jobs", jobs]
-    process = subprocess.Popen([sys.executable, "-m", "saverouter.reproduce", *arguments], stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "saverouter.reproduce", *arguments],
+        stderr=subprocess.DEVNULL,
+        # A test run in the background ignores Ctrl-C, and its children would inherit that.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
     try:
         deadline = time.monotonic() + 120
         while not list(reports.glob("smoke/.done/00_quick.json")) or not list(reports.glob("smoke/notebooks/.01*")):
