@@ -60,7 +60,7 @@ def write_page(notebook: Path, target: Path) -> None:
     """An executed notebook as one HTML file."""
     from nbconvert import HTMLExporter
 
-    exporter = HTMLExporter(embed_images=True)
+    exporter = HTMLExporter()  # outputs hold their images; embedding those of the prose would break inline tags
     body, _ = exporter.from_filename(str(notebook), {"metadata": {"name": notebooks.card(notebook).title}})
     body = re.sub(r"<script\b.*?</script>", "", body, flags=re.DOTALL)  # all of them would be fetched from elsewhere
     body = re.sub(r'href="(\d\d_[\w-]+)\.ipynb', r'href="\1.html', body)  # from notebook to notebook, from page to page

@@ -35,7 +35,7 @@ def folder(tmp_path):
 
 def write(folder, name="00_first", code="1 + 1", parameters='profile = "smoke"\nseed = 42', title="One & <only>"):
     cells = [
-        new_markdown_cell(f"# {title}\n\n> Does *it* **pay**, at `K`? [See](x)\n\n[Next](01_next.ipynb)."),
+        new_markdown_cell(f"# {title}\n\n> Does *it* **pay**, at `K`? [See](x)\n\n[Next](01_next.ipynb), *Q*<sub>b</sub>."),
         new_code_cell(parameters, metadata={"tags": ["parameters"]}),
         new_code_cell(code),
         new_code_cell(FIGURE, metadata={"tags": ["key-figure"]}),
@@ -72,7 +72,7 @@ def test_runs_and_writes_pages(folder, capsys):
     assert (reports / "smoke" / "tables" / "main.csv").read_text() == "sa_bep\ninf\n"
     assert 'href="smoke/index.html"' in (reports / "index.html").read_text()
     shown = (reports / "smoke" / "notebooks" / "00_first.html").read_text()
-    assert "Hide code" in shown and 'href="01_next.html"' in shown
+    assert "Hide code" in shown and 'href="01_next.html"' in shown and "<em>Q</em><sub>b</sub>" in shown
     assert "MB of disk" in capsys.readouterr().out.splitlines()[0]
 
 
