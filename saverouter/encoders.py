@@ -50,6 +50,12 @@ def _key(prompt: str) -> bytes:
     return hashlib.blake2b(prompt.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
+@cache  # a file never changes once it is there
+def _read_shard(path: Path) -> dict[bytes, np.ndarray]:
+    shard = np.load(path, mmap_mode="r")
+    return dict(zip(map(bytes, shard["key"]), shard["vector"], strict=True))
+
+
 class _VectorStore:
     """Files of vectors, each written once and never changed."""
 
@@ -58,11 +64,8 @@ class _VectorStore:
 
     def read(self) -> dict[bytes, np.ndarray]:
         known: dict[bytes, np.ndarray] = {}
-        for path in self.folder.glob("*.npy"):
-            if path.name.startswith("."):
-                continue
-            shard = np.load(path, mmap_mode="r")
-            known.update(zip(map(bytes, shard["key"]), shard["vector"], strict=True))
+        for path in self.folder.glob("[!.]*.npy"):
+            known.update(_read_shard(path))
         return known
 
     def add(self, keys: list[bytes], vectors: np.ndarray) -> None:
