@@ -35,7 +35,9 @@ def folder(tmp_path):
 
 def write(folder, name="00_first", code="1 + 1", parameters='profile = "smoke"\nseed = 42', title="One & <only>"):
     cells = [
-        new_markdown_cell(f"# {title}\n\n> Does *it* **pay**, at `K`? [See](x)\n\n[Next](01_next.ipynb), *Q*<sub>b</sub>."),
+        new_markdown_cell(
+            f"# {title}\n\n> Does *it* **pay**, at `K`? [See](x)\n\n[Next](01_next.ipynb), *Q*<sub>b</sub>."
+        ),
         new_code_cell(parameters, metadata={"tags": ["parameters"]}),
         new_code_cell(code),
         new_code_cell(FIGURE, metadata={"tags": ["key-figure"]}),
