@@ -42,19 +42,6 @@ class Queries:
                 raise SaveRouterError(f"prompt {row} is {prompt!r}; expected a non-empty string")
         return cls(prompts=_texts(prompts))
 
-    def take(self, rows) -> Queries:
-        def pick(array):
-            return None if array is None else array[rows]
-
-        return replace(
-            self,
-            prompts=self.prompts[rows],
-            tasks=pick(self.tasks),
-            vectors=pick(self.vectors),
-            ids=pick(self.ids),
-            available=pick(self.available),
-        )
-
 
 @dataclass(frozen=True, eq=False)
 class Workload:
@@ -92,8 +79,8 @@ class Workload:
         put("models", tuple(str(m) for m in self.models))
         put("query_ids", _texts(self.query_ids))
         put("prompts", _texts(self.prompts))
-        put("quality", np.asarray(self.quality, dtype=np.float64))
-        put("cost", np.asarray(self.cost, dtype=np.float64))
+        put("quality", np.array(self.quality, dtype=np.float64))  # a copy, as it is made read-only
+        put("cost", np.array(self.cost, dtype=np.float64))
         if self.tasks is not None:
             put("tasks", _texts(self.tasks))
         if self.vectors is not None:

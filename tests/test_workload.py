@@ -160,6 +160,9 @@ def test_paretobandit_is_real_and_complete():
 def test_workloads_are_frozen_and_variants_are_checked(work):
     with pytest.raises(ValueError):
         work.quality[0, 0] = 1
+    mine = np.full((1, 1), 0.5)
+    sr.Workload(query_ids=["q"], prompts=["p"], models=["m"], quality=mine, cost=mine)
+    mine[0, 0] = 0.7  # the caller's own array stays the caller's
     with pytest.raises(sr.SaveRouterError, match="shape"):
         replace(work, quality=work.quality[:, :2])
 
