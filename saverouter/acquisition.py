@@ -27,6 +27,7 @@ def acquire(
     exploration: float = 0.35,
     acquisition_prior: float = 10.0,
     seed: int = 42,
+    available: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Buy up to ``k`` outcomes a query; returns rows, models, quality and cost in order of purchase.
 
@@ -36,6 +37,7 @@ def acquire(
     policy : "ucb" (capability plus uncertainty), "random", "capability" or "uncertainty" alone
     exploration : beta_ucb, weight of the uncertainty bonus
     acquisition_prior : tau_0, how many observations the model's overall mean is worth inside a group
+    available : (n, M) mask of the models that can be asked; asked of ``feedback`` unless given
 
     A query with fewer than ``k`` available models gets all it has.
     """
@@ -44,7 +46,8 @@ def acquire(
     if int(k) != k or k < 1:
         raise SaveRouterError(f"k is {k}; expected a whole number of models to try a query, at least 1")
     groups = np.ascontiguousarray(groups, dtype=np.int64)
-    open_pairs = np.array(feedback.available(), dtype=bool)  # a copy: bought pairs are closed in it
+    # A copy, because bought pairs are closed in it.
+    open_pairs = np.array(feedback.available() if available is None else available, dtype=bool)
     state = _fresh(groups, open_pairs.shape[1])
     rule = (POLICIES.index(policy), float(exploration), float(acquisition_prior))
 
@@ -81,7 +84,7 @@ def _ask_one_by_one(feedback, passes, groups, open_pairs, state, rule):
             model = _choose(rng, open_pairs[row], group_count[group], group_sum[group], model_count, model_sum, *rule)
             if model < 0:
                 continue
-            quality, cost = feedback.reveal(row, model)
+            quality, cost = feedback.reveal(np.array([row]), np.array([model]))
             bought.append((row, model, quality[0], cost[0]))
             open_pairs[row, model] = False
             group_count[group, model] += 1

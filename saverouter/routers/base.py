@@ -28,12 +28,14 @@ class Router(BaseEstimator):
     def fit(self, queries: Queries, feedback: Feedback) -> Router:
         """Learn from outcomes bought through ``feedback``, whose rows are the rows of ``queries``."""
         queries = Queries.of(queries)
-        if len(queries) != len(feedback):
+        available = feedback.available(queries)
+        if len(queries) != len(available) or (hasattr(feedback, "__len__") and len(queries) != len(feedback)):
+            size = len(feedback) if hasattr(feedback, "__len__") else len(available)
             raise SaveRouterError(
-                f"{len(queries)} queries but feedback for {len(feedback)}; take both from the same workload: "
+                f"{len(queries)} queries but feedback for {size}; take both from the same workload: "
                 "fit(train.queries, train.feedback())"
             )
-        self.models_ = feedback.models
+        self.models_ = tuple(getattr(feedback, "models", queries.models))
         self._fit(queries, feedback)
         return self
 
@@ -68,14 +70,14 @@ class Router(BaseEstimator):
         return float(cost.mean(axis=0).max())
 
 
-def buy_everything(feedback: Feedback) -> tuple[np.ndarray, np.ndarray]:
+def buy_everything(queries: Queries, feedback: Feedback) -> tuple[np.ndarray, np.ndarray]:
     """Dense supervision: every available pair, as (n, M) quality and cost with NaN elsewhere."""
-    return buy(feedback, *np.nonzero(feedback.available()))
+    return buy(feedback, feedback.available(queries))
 
 
-def buy(feedback: Feedback, rows: np.ndarray, models: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The given pairs, as (n, M) quality and cost with NaN elsewhere."""
-    quality = np.full((len(feedback), len(feedback.models)), np.nan)
-    cost = quality.copy()
+def buy(feedback: Feedback, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The pairs of an (n, M) mask, as (n, M) quality and cost with NaN elsewhere."""
+    quality, cost = np.full(wanted.shape, np.nan), np.full(wanted.shape, np.nan)
+    rows, models = np.nonzero(wanted)
     quality[rows, models], cost[rows, models] = feedback.reveal(rows, models)
     return quality, cost

@@ -38,12 +38,15 @@ class KNN(Router):
             raise SaveRouterError(f"fraction is {self.fraction}; expected more than 0 and at most 1")
         if self.k < 1:
             raise SaveRouterError(f"k is {self.k}; expected at least one neighbour")
-        rows, models = np.nonzero(feedback.available())
+        wanted = np.array(feedback.available(queries))
         if self.fraction < 1:
-            size = max(1, round(self.fraction * len(rows)))
-            drawn = np.sort(np.random.default_rng(self.seed).choice(len(rows), size, replace=False))
-            rows, models = rows[drawn], models[drawn]
-        quality, cost = buy(feedback, rows, models)
+            pairs = np.flatnonzero(wanted)
+            drawn = np.random.default_rng(self.seed).choice(
+                pairs, max(1, round(self.fraction * len(pairs))), replace=False
+            )
+            wanted[:] = False
+            wanted.flat[drawn] = True
+        quality, cost = buy(feedback, wanted)
         self.vectors_ = embed(queries)
         self.known_ = np.isfinite(quality)
         self.quality_, self.cost_ = (np.where(self.known_, values, 0.0) for values in (quality, cost))

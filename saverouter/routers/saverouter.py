@@ -90,6 +90,7 @@ class SaveRouter(Router):
             exploration=self.exploration,
             acquisition_prior=self.acquisition_prior,
             seed=self.seed,
+            available=feedback.available(queries),
         )
         self._learn(queries, *bought)
 
