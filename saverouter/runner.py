@@ -201,6 +201,8 @@ def _outcomes(tasks: list[Task], jobs: int, say):
     limits = {name: os.environ.get(name, limit) for name in THREADS}
     with environment(**limits), multiprocessing.get_context("spawn").Pool(jobs, _worker_signals) as pool:
         yield from pool.imap_unordered(run_task, tasks)
+        pool.close()  # all is done: let the workers end by themselves rather than by the signal
+        pool.join()
 
 
 def _worker_signals() -> None:
