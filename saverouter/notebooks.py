@@ -15,7 +15,7 @@ from .errors import SaveRouterError
 
 NOTEBOOKS = Path(__file__).resolve().parents[1] / "notebooks"
 KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
-QUIET = ["--log-level=ERROR"]  # else each kernel warns of its own local sockets
+QUIET = ["--log-level=CRITICAL"]  # else a kernel warns of its own sockets, and of being told to stop
 
 
 def all_notebooks(folder: str | Path = NOTEBOOKS) -> list[Path]:
