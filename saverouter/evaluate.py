@@ -176,6 +176,12 @@ def evaluate(
         raise SaveRouterError(f"supervision_cost is {supervision_cost}; expected feedback.spent, a finite number >= 0")
     if not target > 0:
         raise SaveRouterError(f"target is {target}; expected a positive multiple of the best single model's quality")
+    if margin is not None and not math.isfinite(margin):
+        raise SaveRouterError(f"margin is {margin}; expected points of quality below the best single model, e.g. 1")
+    if not hasattr(router, "models_"):
+        raise SaveRouterError(
+            f"{type(router).__name__} has not been fitted; call fit(train.queries, train.feedback()) first"
+        )
     if tuple(router.models_) != test.models:
         raise SaveRouterError(
             f"the router was fitted on the pool {list(router.models_)}, the test workload has {list(test.models)}; "

@@ -143,6 +143,11 @@ def test_nonsense_is_refused(work, options, message):
         sr.evaluate(router, test, **{"supervision_cost": spent, **options})
 
 
+def test_a_router_that_was_not_fitted_is_refused(work):
+    with pytest.raises(sr.SaveRouterError, match="SaveRouter has not been fitted; call fit"):
+        sr.evaluate(sr.SaveRouter(), work, supervision_cost=0.0)
+
+
 def test_another_pool_is_refused(work):
     router, test, spent = fitted(work)
     with pytest.raises(sr.SaveRouterError, match="fitted on the pool"):
