@@ -136,6 +136,7 @@ def test_ties_in_the_reference_go_to_the_earlier_model(work):
     ({"supervision_cost": math.nan}, "supervision_cost is nan"),
     ({"horizon": 0}, "horizon is 0"),
     ({"target": 0}, "target is 0"),
+    ({"margin": math.nan}, "margin is nan"),
 ])  # fmt: skip
 def test_nonsense_is_refused(work, options, message):
     router, test, spent = fitted(work)
