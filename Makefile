@@ -52,7 +52,7 @@ reproduce: $(STAMP) ## run the notebooks and write reports/: 7 minutes, 260 MB (
 smoke: $(STAMP) ## run the notebooks small, to see that all works: under 2 minutes, 50 MB
 	$(PY) -m saverouter.reproduce --profile smoke --jobs 2 $(if $(NOTEBOOK),--notebook '$(NOTEBOOK)')
 
-test: lint ## everything that must hold: lint, tests, notebooks run and compared: 5 minutes
+test: lint ## everything that must hold: lint, tests, notebooks run and compared: 3 minutes
 	$(PYTEST) --nbval tests notebooks
 
 check: $(STAMP) ## only compare the committed notebooks' outputs with fresh ones: 2 minutes

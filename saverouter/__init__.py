@@ -1,12 +1,14 @@
 """Does LLM routing pay for itself, once the feedback that taught the router is on the bill?
 
-import saverouter as sr
+From a workload to a verdict:
 
-work = sr.load("paretobandit")
-train, test = work.split()
-feedback = train.feedback()
-router = sr.SaveRouter(k=2).fit(train.queries, feedback)
-print(sr.evaluate(router, test, supervision_cost=feedback.spent).verdict())
+    import saverouter as sr
+
+    work = sr.load("paretobandit")
+    train, test = work.split()
+    feedback = train.feedback()
+    router = sr.SaveRouter(k=2).fit(train.queries, feedback)
+    print(sr.evaluate(router, test, supervision_cost=feedback.spent).verdict())
 """
 
 from .catalog import load, names

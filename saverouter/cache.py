@@ -48,6 +48,13 @@ def digest_of(*parts) -> str:
     return digest.hexdigest()
 
 
+def digest_of_files(root: Path, files) -> str:
+    """A hash of files' contents and of their places below ``root``."""
+    return digest_of(
+        *(part for file in sorted(files) for part in (file.relative_to(root).as_posix(), file.read_bytes()))
+    )
+
+
 # Modules that only show or run things: a change in them does not change a result.
 _NOT_SCIENCE = {
     "__init__.py", "errors.py", "notebooks.py", "outputs.py", "plots.py", "profiles.py", "published.py", "report.py",
@@ -59,5 +66,4 @@ _NOT_SCIENCE = {
 def code_version() -> str:
     """A hash of the package's source, as far as it can change a number."""
     root = Path(__file__).parent
-    sources = sorted(p for p in root.rglob("*.py") if p.name not in _NOT_SCIENCE)
-    return digest_of(*(p.relative_to(root).as_posix().encode() + b"\0" + p.read_bytes() for p in sources))
+    return digest_of_files(root, [path for path in root.rglob("*.py") if path.name not in _NOT_SCIENCE])

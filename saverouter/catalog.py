@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import os
 from importlib import resources
@@ -10,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from .errors import SaveRouterError
+from .errors import SaveRouterError, did_you_mean
 from .readers import read_table
 from .simulate import benchmarks, simulate
 from .workload import Workload
@@ -52,10 +51,9 @@ def _find(text: str) -> Path:
     for place in places:
         if place.is_file():
             return place
-    near = difflib.get_close_matches(text, names(), n=1, cutoff=0.5)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
     raise SaveRouterError(
-        f"no workload or file is called {text!r}{hint} There are: {', '.join(names())}, or the path of a CSV or Parquet file"
+        f"no workload or file is called {text!r}; {did_you_mean(text, names(), cutoff=0.5)}there are {', '.join(names())}, "
+        "and the path of any CSV or Parquet file will do"
     )
 
 

@@ -70,15 +70,14 @@ def run(work: Workload, router: str, *, train: float = 0.2, split_seed: int = 42
 
 
 def saverouter_run(work: Workload, **options) -> Run:
-    """SaveRouter as published, with changes."""
-    split = {name: options.pop(name) for name in ("train", "split_seed") if name in options}
-    return run(work, "saverouter", **split, **paper_options(work, **options))
+    """SaveRouter as published, with changes; ``train`` and ``split_seed`` as in ``run``."""
+    return run(work, "saverouter", **paper_options(work, **options))
 
 
 def main_runs(work: Workload, split_seed: int = 42) -> dict[str, Run]:
     """Every registered router as published, by its label in tables."""
-    options = {name: paper_options(work) if name == "saverouter" else {} for name in ROUTERS}
-    return {kind.label: run(work, name, split_seed=split_seed, **options[name]) for name, kind in ROUTERS.items()}
+    published = {name: paper_options(work) if name == "saverouter" else {} for name in ROUTERS}
+    return {kind.label: run(work, name, split_seed=split_seed, **published[name]) for name, kind in ROUTERS.items()}
 
 
 def saturation(work: Workload, fractions, seeds=(42,)) -> pd.DataFrame:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from difflib import get_close_matches
 
-from .errors import SaveRouterError
+from .errors import SaveRouterError, did_you_mean
 
 
 @dataclass(frozen=True)
@@ -23,7 +22,6 @@ _SIZES = {"smoke": 1_500, "standard": 12_500, "paper": None}
 def profile(name: str) -> Profile:
     """The profile of that name."""
     if name not in PROFILES:
-        close = get_close_matches(str(name), PROFILES, n=1)
-        hint = f"did you mean '{close[0]}'? " if close else ""
+        hint = did_you_mean(name, PROFILES)
         raise SaveRouterError(f"unknown profile '{name}': {hint}choose one of {', '.join(PROFILES)}")
     return Profile(name, _SIZES[name])

@@ -20,7 +20,7 @@ from pathlib import Path
 import nbformat
 
 from . import notebooks, report
-from .cache import atomic_path, digest_of
+from .cache import atomic_path, digest_of, digest_of_files
 from .errors import SaveRouterError
 from .profiles import profile
 
@@ -85,8 +85,7 @@ def package_fingerprint() -> str:
     """A hash of everything besides the notebook that can change a result: code, shipped data, pinned versions."""
     code = [path for path in (ROOT / "saverouter").rglob("*.py") if path.name not in NOT_INPUT]
     data = [path for path in (ROOT / "data").rglob("*") if path.is_file()]
-    files = sorted([*code, *data, *ROOT.glob("constraints.txt")])
-    return digest_of(*(part for file in files for part in (file.relative_to(ROOT).as_posix(), file.read_bytes())))
+    return digest_of_files(ROOT, [*code, *data, *ROOT.glob("constraints.txt")])
 
 
 def plan(selected: list[Path], profile_name: str, optional: dict, required: dict, reports: Path) -> list[Task]:

@@ -15,6 +15,7 @@ import pandas as pd
 
 from .acquisition import acquire
 from .errors import SaveRouterError
+from .evaluate import best_single
 from .paths import data_folder
 from .phrases import Wording, compose
 from .workload import Workload
@@ -179,15 +180,14 @@ def calibration(name: str, work: Workload | None = None) -> pd.DataFrame:
 def aggregates(work: Workload) -> dict[str, float]:
     """Facts of a workload's data that the paper publishes or implies, by the names of the published table."""
     train, test = work.split(train=0.2, seed=42)
-    quality = np.nanmean(test.quality, axis=0)
-    best = int(np.argmax(quality))
-    dense = float(np.nansum(train.cost))
+    reference = best_single(test)
+    best, dense = work.models.index(reference.model), float(np.nansum(train.cost))
     table = {
         "queries": len(work),
         "missing train pairs": int((~train.available).sum()),
         "missing test pairs": int((~test.available).sum()),
-        "best single quality": float(quality[best]),
-        "best single cost": float(np.nanmean(test.cost[:, best])),
+        "best single quality": reference.quality,
+        "best single cost": reference.cost,
         "dense supervision cost": dense,
         "best single share of dense cost": float(np.nansum(train.cost[:, best]) / dense),
     }

@@ -50,6 +50,13 @@ def masked_work() -> Workload:
     return make_workload(missing=0.3)
 
 
+@pytest.fixture
+def own_cache(tmp_path, monkeypatch) -> Path:
+    """An empty cache of the test's own."""
+    monkeypatch.setenv("SAVEROUTER_CACHE", str(tmp_path))
+    return tmp_path
+
+
 @pytest.fixture(scope="session")
 def real_data() -> Path:
     """The folder of recorded tables, which a clone does not have."""

@@ -15,12 +15,6 @@ from saverouter.cache import atomic_path, digest_of
 PROMPTS = ["What is the capital of France?", "Name France's capital city.", "Prove that 2 is prime."]
 
 
-@pytest.fixture
-def own_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("SAVEROUTER_CACHE", str(tmp_path))
-    return tmp_path
-
-
 def test_minilm_gives_unit_vectors_that_know_meaning(own_cache):
     vectors = encoders.minilm(PROMPTS)
     assert vectors.shape == (3, 384) and vectors.dtype == np.float32

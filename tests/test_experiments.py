@@ -18,11 +18,6 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 @pytest.fixture
-def own_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("SAVEROUTER_CACHE", str(tmp_path))
-
-
-@pytest.fixture
 def runs(own_cache):
     return experiments.main_runs(make_workload(n=800, seed=4))
 

@@ -1,13 +1,12 @@
 """Laws of ``structure``: shares sum to one, planted effects are found, real tables give the recorded numbers."""
 
-import os
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from saverouter.catalog import load
 from saverouter.errors import SaveRouterError
 from saverouter.structure import real_ranges, structure
 from saverouter.workload import Workload
@@ -102,24 +101,10 @@ RECORDED = {
 }
 
 
-@pytest.mark.skipif(
-    not os.environ.get("SAVEROUTER_DATA"), reason="SAVEROUTER_DATA does not name a folder of real tables"
-)
+@pytest.mark.real
 @pytest.mark.parametrize("name", RECORDED)
-def test_real_tables_give_the_recorded_numbers(name):
-    frame = pd.read_parquet(Path(os.environ["SAVEROUTER_DATA"], f"{name}.parquet"))
-    models = [column.removeprefix("quality:") for column in frame if column.startswith("quality:")]
-    quality, cost = (
-        frame[[f"{kind}:{model}" for model in models]].to_numpy(float, copy=True) for kind in ("quality", "cost")
-    )
-    gone = ~(np.isfinite(quality) & np.isfinite(cost))
-    quality[gone], cost[gone] = np.nan, np.nan
-    some = ~gone.all(axis=1)
-    frame = frame[some]
-    work = Workload(
-        frame["query_id"], frame["prompt"].to_numpy(), models, quality[some], cost[some], tasks=frame["task"].to_numpy()
-    )
-    table = structure(work)
+def test_real_tables_give_the_recorded_numbers(real_data, name):
+    table = structure(load(real_data / f"{name}.parquet"))
     recorded, readable = RECORDED[name]
     np.testing.assert_allclose(table[[*SHARES, "sd of log cost", "cost right / wrong"]], recorded, atol=0.006)
     assert table["R2 of difficulty from words"] == pytest.approx(readable, abs=0.025)  # depends on the regression used

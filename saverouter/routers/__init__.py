@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
-
-from ..errors import SaveRouterError
+from ..errors import SaveRouterError, did_you_mean
 from .base import Router
 from .knn import KNN
 from .saverouter import SaveRouter
@@ -15,9 +13,9 @@ ROUTERS: dict[str, type[Router]] = {"saverouter": SaveRouter, "knn": KNN}
 def make_router(name: str, **options) -> Router:
     """A router by its name in ``ROUTERS``, with options of its own."""
     if name not in ROUTERS:
-        close = difflib.get_close_matches(str(name), ROUTERS, n=1)
-        hint = f"; did you mean {close[0]!r}?" if close else ""
-        raise SaveRouterError(f"no router is called {name!r}{hint} There are: {', '.join(ROUTERS)}")
+        raise SaveRouterError(
+            f"no router is called {name!r}; {did_you_mean(name, ROUTERS)}there are {', '.join(ROUTERS)}"
+        )
     kind = ROUTERS[name]
     unknown = sorted(set(options) - set(kind().get_params()))
     if unknown:

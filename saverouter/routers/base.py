@@ -50,17 +50,18 @@ class Router(BaseEstimator):
 
     def policies(self, queries) -> list:
         """Families of operating points for these queries."""
-        queries = Queries.of(queries)
-        return threshold_policies(masked(self.predict_quality(queries), queries.available), self.predict_cost(queries))
+        return threshold_policies(*self._estimates(Queries.of(queries)))
+
+    def _estimates(self, queries: Queries) -> tuple[np.ndarray, np.ndarray]:
+        """Quality, -inf where a model cannot be asked, and cost; a router that shares work between the two overrides it."""
+        return masked(self.predict_quality(queries), queries.available), self.predict_cost(queries)
 
     def route(self, queries, cost_weight: float = 0.0) -> np.ndarray:
         """The model for each query: argmax of quality - cost_weight x cost relative to the dearest model."""
         check_is_fitted(self, "models_")
         if not (np.isfinite(cost_weight) and cost_weight >= 0):
             raise SaveRouterError(f"cost_weight is {cost_weight}; expected a finite number >= 0")
-        queries = Queries.of(queries)
-        cost = self.predict_cost(queries)
-        quality = masked(self.predict_quality(queries), queries.available)
+        quality, cost = self._estimates(Queries.of(queries))
         dearest = self._dearest(cost)
         utility = quality - cost_weight * cost / (dearest if dearest > 0 else 1.0)
         return np.asarray(self.models_, dtype=object)[np.argmax(utility, axis=1)]

@@ -134,10 +134,11 @@ class SaveRouter(Router):
         return quality + self.residual_scale * (self.features_.transform(queries) @ self.weights_ + self.intercepts_)
 
     def policies(self, queries) -> list:
-        queries = Queries.of(queries)
-        groups = self.predict_groups(queries)
-        quality = masked(self._quality(queries, groups), queries.available)
-        return saverouter_policies(quality, self.group_cost_[groups], self.model_cost_)
+        return saverouter_policies(*self._estimates(Queries.of(queries)), self.model_cost_)
+
+    def _estimates(self, queries):
+        groups = self.predict_groups(queries)  # recognised once for both
+        return masked(self._quality(queries, groups), queries.available), self.group_cost_[groups]
 
     def _dearest(self, cost):
         return float(self.model_cost_.max())
