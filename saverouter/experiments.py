@@ -7,7 +7,7 @@ serves every notebook that shows it.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields, replace
 
 import numpy as np
 import pandas as pd
@@ -16,23 +16,38 @@ from .cache import atomic_path, cache_folder, code_version, digest_of
 from .catalog import load, sample
 from .evaluate import Reference, Result, evaluate
 from .profiles import profile as profile_named
-from .routers import ROUTERS, make_router
+from .routers import MAIN, ROUTERS, make_router
 from .simulate import specification
 from .workload import Workload
 
 
 @dataclass(frozen=True)
 class Run:
-    """A result, and how much supervision it took."""
+    """A result, and how much supervision it took.
+
+    interactions : outcomes bought, one bought twice counted twice
+    pairs_bought, distinct_cost : what was bought and paid if repeated requests are answered from a cache
+    dense_cost : the price of every available training pair
+    note : what differs from the published configuration, "" where nothing does
+    """
 
     result: Result
+    interactions: int
     pairs_bought: int
     pairs_available: int
+    distinct_cost: float
+    dense_cost: float
+    note: str = ""
 
     @property
     def supervision_share(self) -> float:
         """Share of the available training pairs that was bought."""
         return self.pairs_bought / self.pairs_available
+
+    @property
+    def cached(self) -> Result:
+        """The same result with every pair charged once."""
+        return replace(self.result, supervision_cost=self.distinct_cost)
 
 
 def workload(name: str, profile: str = "standard") -> Workload:
@@ -63,7 +78,17 @@ def run(work: Workload, router: str, *, train: float = 0.2, split_seed: int = 42
     feedback = learn.feedback()
     fitted = make_router(router, **options).fit(learn.queries, feedback)
     result = evaluate(fitted, test, supervision_cost=feedback.spent)
-    done = Run(result, len(feedback.observations), int(learn.available.sum()))
+    bought = feedback.observations
+    distinct = bought.drop_duplicates(["row", "model"])
+    done = Run(
+        result,
+        interactions=len(bought),
+        pairs_bought=len(distinct),
+        pairs_available=int(learn.available.sum()),
+        distinct_cost=float(distinct["cost"].sum()),
+        dense_cost=float(np.nansum(learn.cost)),
+        note=deviations(router, options, work),
+    )
     with atomic_path(path) as temporary:
         temporary.write_text(json.dumps(_record(done)))
     return done
@@ -74,10 +99,24 @@ def saverouter_run(work: Workload, **options) -> Run:
     return run(work, "saverouter", **paper_options(work, **options))
 
 
-def main_runs(work: Workload, split_seed: int = 42) -> dict[str, Run]:
-    """Every registered router as published, by its label in tables."""
-    published = {name: paper_options(work) if name == "saverouter" else {} for name in ROUTERS}
-    return {kind.label: run(work, name, split_seed=split_seed, **published[name]) for name, kind in ROUTERS.items()}
+def main_runs(work: Workload, profile: str = "paper", *, routers=MAIN, split_seed: int = 42) -> dict[str, Run]:
+    """Routers by their label in tables, as published; a smaller profile trains the slowest for fewer epochs."""
+    options = {name: dict(profile_named(profile).options.get(name, {})) for name in routers}
+    if "saverouter" in options:
+        options["saverouter"] = paper_options(work, **options["saverouter"])
+    return {make_router(name).label: run(work, name, split_seed=split_seed, **options[name]) for name in routers}
+
+
+def deviations(router: str, options: dict, work: Workload) -> str:
+    """What sets a run apart from the published configuration, for the notes of a table."""
+    kind = ROUTERS[router]
+    notes = ["reconstructed"] if kind.reconstructed else []
+    notes += [kind.deviation] if kind.deviation else []
+    published = paper_options(work) if router == "saverouter" else {}
+    for name, usual in {**kind().get_params(), **published}.items():
+        if options[name] != usual and name != "seed":
+            notes.append(f"{name.replace('_', ' ')} {options[name]} instead of {usual}")
+    return "; ".join(notes)
 
 
 def saturation(work: Workload, fractions, seeds=(42,)) -> pd.DataFrame:
@@ -106,15 +145,20 @@ def recovery(curve: pd.DataFrame, share: float = 0.99) -> pd.Series:
 
 def _record(done: Run) -> dict:
     result = done.result
-    fields = {k: getattr(result, k) for k in ("router", "workload", "supervision_cost", "n_policies", "selection")}
+    kept = {
+        k: getattr(result, k)
+        for k in ("router", "workload", "supervision_cost", "n_policies", "selection", "last_quality")
+    }
+    counted = {field.name: getattr(done, field.name) for field in fields(Run) if field.name != "result"}
     return {
-        "result": fields,
+        "result": kept,
         "reference": asdict(result.reference),
         "frontier": result.frontier.to_dict("list"),
-        "pairs": [done.pairs_bought, done.pairs_available],
+        "counted": counted,
     }
 
 
 def _recall(kept: dict) -> Run:
     reference = Reference(**kept["reference"])
-    return Run(Result(frontier=pd.DataFrame(kept["frontier"]), reference=reference, **kept["result"]), *kept["pairs"])
+    result = Result(frontier=pd.DataFrame(kept["frontier"]), reference=reference, **kept["result"])
+    return Run(result, **kept["counted"])

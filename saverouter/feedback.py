@@ -15,6 +15,14 @@ from .errors import SaveRouterError
 from .workload import Queries, Workload
 
 
+def model_means(values: np.ndarray) -> np.ndarray:
+    """(M,) means over the finite entries of (n, M) values; a model without any is given the mean of all."""
+    known = np.isfinite(values)
+    counts, sums = known.sum(axis=0), np.where(known, values, 0.0).sum(axis=0)
+    everywhere = sums.sum() / max(counts.sum(), 1)
+    return np.divide(sums, counts, out=np.full(len(counts), everywhere), where=counts > 0)
+
+
 class Feedback(ABC):
     """Reveals outcomes of (query, model) pairs and charges for them.
 
@@ -111,6 +119,11 @@ class ReplayFeedback(Feedback):
 
     def _outcomes(self, rows, models):
         return self._work.quality[rows, models], self._work.cost[rows, models]
+
+    @property
+    def prices(self) -> np.ndarray:
+        """(M,) price list: what a call to each model costs on average. Providers publish it, so it is free."""
+        return model_means(self._work.cost)
 
     def play(self, strategy) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Run a one-outcome-at-a-time strategy at the speed of compiled code.

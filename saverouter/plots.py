@@ -10,6 +10,7 @@ import seaborn as sns
 from .evaluate import Result
 
 PALETTE = sns.color_palette("colorblind")
+MARKERS = "osD^vP<>phd"
 
 
 def style() -> None:
@@ -59,19 +60,30 @@ def _label_ends(ax, x: float, ends: list[tuple[float, str, tuple]]) -> None:
                     annotation_clip=False)  # fmt: skip
 
 
-def frontier(results: dict[str, Result], ax=None, title: str = ""):
-    """Quality against serving cost relative to the best single model, which is the cross."""
+def frontier(
+    results: dict[str, Result], ax=None, title: str = "", lines: tuple[str, ...] | None = None, legend: bool = True
+):
+    """Quality against serving cost relative to the best single model, which is the cross.
+
+    Dots are peaks. With ``lines``, only those routers are drawn as lines; of the others the peak alone is shown.
+    """
     ax = ax or plt.subplots()[1]
     reference = next(iter(results.values())).reference
-    for colour, (name, result) in zip(PALETTE, results.items(), strict=False):
+    for number, (name, result) in enumerate(results.items()):
         points = result.frontier
-        ax.step(points["cost"] / reference.cost, points["quality"], where="post", color=colour, lw=1.8, label=name)
         peak = points.iloc[points["quality"].argmax()]
-        ax.plot(peak["cost"] / reference.cost, peak["quality"], "o", color=colour, ms=6)
-    ax.plot(1, reference.quality, "X", color="black", ms=9, label="best single model", zorder=4)
+        colour = PALETTE[number % len(PALETTE)]
+        if lines is None or name in lines:
+            ax.step(points["cost"] / reference.cost, points["quality"], where="post", color=colour, lw=1.8, label=name)
+            ax.plot(peak["cost"] / reference.cost, peak["quality"], "o", color=colour, ms=6)
+        else:
+            marker = MARKERS[number % len(MARKERS)]
+            ax.plot(peak["cost"] / reference.cost, peak["quality"], marker, color=colour, ms=7, ls="", label=name)
+    ax.plot(1, reference.quality, "X", color="black", ms=9, label="best single model", zorder=4, ls="")
     ax.axhline(reference.quality, color="0.5", lw=1, ls=":")
     ax.set(xlabel="serving cost / best single model's", ylabel="quality on test outcomes", title=title)
-    ax.legend(frameon=False, loc="lower right", fontsize="small")
+    if legend:
+        ax.legend(frameon=False, loc="lower right", fontsize="small")
     return ax
 
 

@@ -43,12 +43,14 @@ class ThresholdPolicies:
     """Best predicted model among those predicted to cost at most a threshold, for every threshold.
 
     ``cost`` is (n, M), or (M,) where a model has one price. A query that no model can serve within the
-    threshold goes to its cheapest available model.
+    threshold goes to its cheapest available model; with ``fallback="first"``, the rule behind the paper's
+    numbers for other routers, to the first model of the pool where that one is available.
     """
 
     quality: np.ndarray
     cost: np.ndarray
     thresholds: np.ndarray
+    fallback: str = "cheapest"
 
     def __len__(self) -> int:
         return len(self.thresholds)
@@ -62,8 +64,30 @@ class ThresholdPolicies:
         stuck = np.flatnonzero(np.isneginf(affordable[np.arange(len(chosen)), chosen]))
         if len(stuck):
             price = np.broadcast_to(self.cost, self.quality.shape)[stuck]
-            chosen[stuck] = np.argmin(np.where(np.isneginf(self.quality[stuck]), np.inf, price), axis=1)
+            shut = np.isneginf(self.quality[stuck])
+            cheapest = np.argmin(np.where(shut, np.inf, price), axis=1)
+            chosen[stuck] = np.where(shut[:, 0], cheapest, 0) if self.fallback == "first" else cheapest
         return chosen
+
+    def realised(self, quality, cost):
+        return _score_each(self, quality, cost)
+
+
+@dataclass(frozen=True)
+class ChoicePolicies:
+    """Choices that a router made itself, (policies, n) columns of the pool, each with its label."""
+
+    choices: np.ndarray
+    labels: list[str]
+
+    def __len__(self) -> int:
+        return len(self.choices)
+
+    def label(self, index: int) -> str:
+        return self.labels[index]
+
+    def choice(self, index: int) -> np.ndarray:
+        return self.choices[index]
 
     def realised(self, quality, cost):
         return _score_each(self, quality, cost)
@@ -122,9 +146,10 @@ def threshold_grid(values: np.ndarray, size: int) -> np.ndarray:
     return distinct if len(distinct) <= size else np.unique(np.quantile(distinct, np.linspace(0, 1, size)))
 
 
-def threshold_policies(quality: np.ndarray, cost: np.ndarray) -> list:
+def threshold_policies(quality: np.ndarray, cost: np.ndarray, fallback: str = "cheapest") -> list:
     """ORBIT's predicted-cost frontier: at most 100 thresholds on the predicted costs."""
-    return [ThresholdPolicies(quality, cost, threshold_grid(cost[np.isfinite(quality)], QUERY_THRESHOLDS))]
+    grid = threshold_grid(cost[np.isfinite(quality)], QUERY_THRESHOLDS)
+    return [ThresholdPolicies(quality, cost, grid, fallback)]
 
 
 def saverouter_policies(quality: np.ndarray, cost: np.ndarray, model_cost: np.ndarray) -> list:

@@ -17,9 +17,12 @@ from saverouter.published import main_results, published
 ROOT = Path(__file__).resolve().parents[1]
 
 
-@pytest.fixture
-def runs(own_cache):
-    return experiments.main_runs(make_workload(n=800, seed=4))
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """Every router of Table 1 on a small workload."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SAVEROUTER_CACHE", str(tmp_path_factory.mktemp("cache")))
+        return experiments.main_runs(make_workload(n=800, seed=4), "smoke")
 
 
 def test_an_experiment_is_computed_once(own_cache, monkeypatch):
@@ -80,14 +83,49 @@ def test_saturation_covers_both_routers(own_cache):
 
 def test_tables_put_the_published_number_beside_the_measured_one(runs):
     table = show.beside_published("routerbench", runs)
-    assert table.shape == (11, 8)
+    assert table.shape == (11, 9) and list(table.index) == list(runs)
     assert table.loc["SaveRouter", ("CR", "published")] == 0.6810
-    assert table.loc["kNN", ("P_s", "measured")] == runs["kNN"].result.peak_score
-    assert table.loc["BaRP"].xs("measured", level=1).isna().all()
+    for label, done in runs.items():
+        assert table.loc[label, ("P_s", "measured")] == done.result.peak_score
+    few = show.beside_published("routerbench", {"kNN": runs["kNN"]})
+    assert few.drop("kNN").xs("measured", axis=1, level=1).isna().all(axis=None)
     html = show.pretty(table, "a caption").data
     assert "42.6K" in html and ">inf<" in html and "a caption" in html
     assert html == show.pretty(table, "a caption").data
     assert show.measured(runs).loc["kNN", "bought"] == 1
+
+
+def test_tables_name_what_differs_from_the_publication(runs):
+    notes = show.measured(runs)["notes"]
+    assert notes["kNN"] == notes["SaveRouter"] == ""
+    assert {label for label in runs if "reconstructed" in notes[label]} == {"WISERouter", "BaRP", "SemiRouter"}
+    assert "epochs 20 instead of 300" in notes["RMSoftmax"] and "minibatch" in notes["RMSoftmax"]
+    assert "epochs 20 instead of 300" in show.pretty(show.beside_published("routerbench", runs)).data
+    work = make_workload(n=100)
+    assert "epochs" not in experiments.deviations("rmsoftmax", sr.make_router("rmsoftmax").get_params(), work)
+    changed = sr.make_router("saverouter", **experiments.paper_options(work, k=2)).get_params()
+    assert experiments.deviations("saverouter", changed, work) == "k 2 instead of 4"
+
+
+def test_the_synthetic_point_stands_beside_what_was_measured(runs):
+    table = show.synthetic_point("mmrbench", runs)
+    assert (table["CR with the synthetic point"] <= table["CR"]).all()
+    assert table.loc["SaveRouter", "CR"] == table.loc["SaveRouter", "CR with the synthetic point"]
+    assert table.loc["EmbedLLM", "CR published"] == 1
+    capped = table["CR"] != table["CR with the synthetic point"]
+    assert (table.loc[capped, "CR with the synthetic point"] == 1).all()
+
+
+def test_charges_are_shares_of_dense_supervision(runs):
+    table = show.supervision("llmrouterbench", runs)
+    dense = runs["kNN"].result.supervision_cost
+    assert table.loc[("WISERouter", "fresh"), "charged in the paper"] == pytest.approx(29.2 / 333.01)
+    barp = runs["BaRP"]
+    assert table.loc[("BaRP", "fresh"), "charged here"] == pytest.approx(barp.result.supervision_cost / dense)
+    assert table.loc[("BaRP", "cached"), "charged here"] == pytest.approx(barp.cached.supervision_cost / dense)
+    assert barp.interactions == 100 * 160 and barp.cached.supervision_cost < barp.result.supervision_cost
+    assert barp.cached.cost_ratio == barp.result.cost_ratio
+    assert len(table) == 4
 
 
 def test_claims_have_three_answers():
@@ -97,7 +135,7 @@ def test_claims_have_three_answers():
 
 def test_figures_show_what_they_are_given(runs):
     matplotlib.use("Agg")
-    results = {name: done.result.at(target=0.9) for name, done in runs.items()}
+    results = {name: runs[name].result.at(target=0.9) for name in ("SaveRouter", "kNN")}
     ax = plots.payback(results, volume=10_000)
     assert {text.get_text() for text in ax.texts} == {"SaveRouter", "kNN"}
     line = ax.lines[0]
@@ -108,6 +146,10 @@ def test_figures_show_what_they_are_given(runs):
     unreached = plots.payback({"never": results["kNN"].at(target=9)})
     assert "target not reached" in unreached.get_legend().get_texts()[0].get_text()
     assert len(plots.frontier(results).lines) >= 4
+    everyone = plots.frontier({name: done.result for name, done in runs.items()}, lines=("SaveRouter",))
+    assert len(everyone.get_legend().get_texts()) == 12
+    drawn = [line for line in everyone.lines if len(line.get_xdata()) > 2]
+    assert len(drawn) == 1 and drawn[0].get_label() == "SaveRouter"
     assert [plots.short(x) for x in (5263, 1.23e6, 12, np.inf)] == ["5.3K", "1.23M", "12", "inf"]
 
 

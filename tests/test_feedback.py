@@ -83,30 +83,3 @@ def test_queries_and_feedback_must_belong_together(work):
     train, test = work.split()
     with pytest.raises(sr.SaveRouterError, match="240 queries but feedback for 60"):
         sr.SaveRouter().fit(test.queries, train.feedback())
-
-
-class Bare:
-    """Feedback reduced to what a router may rely on, as somebody else would write it."""
-
-    def __init__(self, work):
-        self.work, self.spent, self.asked = work, 0.0, []
-
-    def available(self, queries):
-        return self.work.available
-
-    def reveal(self, query_rows, models):
-        self.asked += list(zip(query_rows.tolist(), models.tolist(), strict=True))
-        self.spent += self.work.cost[query_rows, models].sum()
-        return self.work.quality[query_rows, models], self.work.cost[query_rows, models]
-
-
-@pytest.mark.parametrize("name", sorted(sr.ROUTERS))
-def test_any_object_with_the_two_methods_will_do(masked_work, name):
-    train, test = masked_work.split()
-    bare, usual = Bare(train), train.feedback()
-    router = sr.make_router(name).fit(train.queries, bare)
-    other = sr.make_router(name).fit(train.queries, usual)
-    assert len(bare.asked) == len(set(bare.asked)) == len(usual.observations)
-    assert bare.spent == pytest.approx(usual.spent)
-    np.testing.assert_array_equal(router.predict_quality(test.queries), other.predict_quality(test.queries))
-    assert router.models_ == train.models

@@ -1,0 +1,51 @@
+"""Nearest training queries and clusters of them, for the routers that look there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..feedback import model_means
+
+CHUNK = 2048
+
+
+def nearest(vectors: np.ndarray, known: np.ndarray, k: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """The k nearest of the known unit vectors, a block of queries at a time: (rows, k) positions and cosines."""
+    k = min(k, len(known))
+    for start in range(0, len(vectors), CHUNK):
+        closeness = vectors[start : start + CHUNK] @ known.T
+        near = np.argpartition(-closeness, k - 1, axis=1)[:, :k]
+        yield near, np.take_along_axis(closeness, near, axis=1).astype(np.float64)
+
+
+def weight_matrix(near: np.ndarray, weights: np.ndarray, n_known: int) -> sp.csr_matrix:
+    """(n, n_known) matrix with a row's weights at its neighbours."""
+    ends = np.arange(0, near.size + 1, near.shape[1])
+    return sp.csr_matrix((weights.ravel(), near.ravel(), ends), shape=(len(near), n_known))
+
+
+def equal_weights(near: np.ndarray, n_known: int) -> sp.csr_matrix:
+    """Every neighbour counts the same."""
+    return weight_matrix(near, np.full(near.shape, 1 / near.shape[1]), n_known)
+
+
+def neighbour_mean(weights, values: np.ndarray) -> np.ndarray:
+    """(n, M) weighted means of the known values; where no neighbour has one, the model's mean over all queries."""
+    known = np.isfinite(values)
+    total = weights @ known.astype(np.float64)
+    means = np.tile(model_means(values), (len(total), 1))
+    return np.divide(weights @ np.where(known, values, 0.0), total, out=means, where=total > 0)
+
+
+def cluster_mean(labels: np.ndarray, n_clusters: int, values: np.ndarray) -> np.ndarray:
+    """(clusters, M) means of the known values; a model without one in a cluster is given its mean over all."""
+    members = np.eye(n_clusters)[labels].T
+    return neighbour_mean(members, values)
+
+
+def distinct_rows(vectors: np.ndarray) -> np.ndarray:
+    """Positions of the first of every set of equal vectors: no more clusters than these can be told apart."""
+    return np.sort(np.unique(vectors, axis=0, return_index=True)[1])

@@ -1,0 +1,126 @@
+"""What the routers with a neural network share: a seed that stays local, minibatches, masked losses, prediction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import torch
+from torch import nn
+from tqdm import tqdm
+
+CHUNK = 8192
+
+
+@contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """Draws of torch from a seed, without touching the caller's."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        yield
+
+
+def tensor(values) -> torch.Tensor:
+    return torch.as_tensor(np.asarray(values, dtype=np.float32))
+
+
+def known_tensors(quality: np.ndarray, cost: np.ndarray) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Quality and cost with 0 where unknown, and the mask of what is known."""
+    known = np.isfinite(quality)
+    return tensor(np.where(known, quality, 0.0)), tensor(np.where(known, cost, 0.0)), torch.as_tensor(known)
+
+
+def cost_unit(cost: np.ndarray) -> float:
+    """What to divide costs by for a net whose outputs lie in 0..1: 1, as published, or the largest cost if that is more."""
+    return max(1.0, float(np.nanmax(cost)))
+
+
+def known_mean(losses: torch.Tensor, known: torch.Tensor) -> torch.Tensor:
+    """Mean loss over the known entries."""
+    return (losses * known).sum() / known.sum().clamp(min=1)
+
+
+def optimise(
+    loss: Callable[[torch.Tensor], torch.Tensor],
+    parameters,
+    n: int,
+    *,
+    epochs: int,
+    batch: int,
+    rate: float = 1e-3,
+    decay: float = 0.0,
+    smallest: int = 1,
+    kind: type[torch.optim.Optimizer] = torch.optim.Adam,
+    name: str = "",
+) -> None:
+    """Minimise ``loss(rows)`` over shuffled minibatches, a short last one included unless below ``smallest``.
+
+    The bar is for a terminal; notebooks and logs stay quiet.
+    """
+    optimiser = kind(list(parameters), lr=rate, weight_decay=decay, fused=True)
+    for _ in tqdm(range(epochs), desc=name, disable=None, leave=False):
+        for rows in torch.randperm(n).split(batch):
+            if len(rows) >= smallest:
+                optimiser.zero_grad(set_to_none=True)
+                loss(rows).backward()
+                optimiser.step()
+
+
+@torch.inference_mode()
+def outputs(function: Callable[[torch.Tensor], torch.Tensor], vectors, chunk: int = CHUNK) -> np.ndarray:
+    """``function`` of the vectors, a chunk at a time, as float64."""
+    parts = [function(part) for part in tensor(vectors).split(chunk)]
+    return torch.cat(parts).double().numpy()
+
+
+def layers(*sizes: int, dropout: float = 0.0) -> nn.Sequential:
+    """Linear layers with ReLU, and dropout where asked for, between them."""
+    parts: list[nn.Module] = []
+    for here, there in zip(sizes, sizes[1:], strict=False):
+        parts += [nn.Linear(here, there), nn.ReLU(), *([nn.Dropout(dropout)] if dropout else [])]
+    while not isinstance(parts[-1], nn.Linear):
+        parts.pop()
+    return nn.Sequential(*parts)
+
+
+def low_rank_layers(inputs: int, outputs: int) -> nn.Sequential:
+    """ORBIT's "MF-MLP": a linear bottleneck of a quarter of the inputs and back, then 256 and 128 with ReLU."""
+    narrow = max(inputs // 4, 1)
+    net = nn.Sequential(nn.Linear(inputs, narrow), nn.Linear(narrow, inputs), *layers(inputs, 256, 128, outputs))
+    for part in net:
+        if isinstance(part, nn.Linear):
+            nn.init.normal_(part.weight, std=0.01)
+            nn.init.zeros_(part.bias)
+    return net
+
+
+class CostNet:
+    """ORBIT's shared cost network (late), for routers without a cost model: 128 and 64 hidden units on z-scores."""
+
+    def fit(self, vectors: np.ndarray, cost: np.ndarray, seed: int) -> CostNet:
+        self.scale_ = _moments(vectors)
+        self.cost_scale_ = _moments(cost)
+        scaled = (cost - self.cost_scale_[0]) / self.cost_scale_[1]
+        target, _, known = known_tensors(scaled, scaled)
+        inputs = tensor((vectors - self.scale_[0]) / self.scale_[1])
+        with seeded(seed):
+            self.net_ = layers(vectors.shape[1], 128, 64, cost.shape[1])
+            optimise(
+                lambda rows: known_mean((self.net_(inputs[rows]) - target[rows]) ** 2, known[rows]),
+                self.net_.parameters(), len(inputs), epochs=50, batch=256, kind=torch.optim.AdamW, name="cost",
+            )  # fmt: skip
+        return self
+
+    def predict(self, vectors: np.ndarray) -> np.ndarray:
+        scaled = outputs(self.net_, (vectors - self.scale_[0]) / self.scale_[1])
+        return scaled * self.cost_scale_[1] + self.cost_scale_[0]
+
+
+def _moments(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and standard deviation a column, over the known entries; a constant column keeps its scale."""
+    known = np.isfinite(values)
+    counts = np.maximum(known.sum(axis=0), 1)
+    mean = np.where(known, values, 0.0).sum(axis=0) / counts
+    spread = np.sqrt((np.where(known, values - mean, 0.0) ** 2).sum(axis=0) / counts)
+    return mean, np.where(spread < 1e-6, 1.0, spread)

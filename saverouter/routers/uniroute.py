@@ -1,0 +1,71 @@
+"""UniRoute: a model is what it gets wrong in each of a few regions; the query's region is learnt."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.cluster import KMeans
+from torch import nn
+
+from .base import DenseRouter
+from .neighbours import cluster_mean, distinct_rows
+from .neural import known_mean, known_tensors, optimise, outputs, seeded, tensor
+
+
+class UniRoute(DenseRouter):
+    """Cluster errors as model features with a learnt cluster map (Jitkrittum et al., 2025), in ORBIT's variant.
+
+    Parameters
+    ----------
+    clusters : regions of the query space
+    hidden : units of the map's two hidden layers
+    epochs, batch, rate : of Adam
+    orbit : "early" (a model's mean cost) or "late" (its mean cost in each region)
+    seed : of clusters, initialisation and order
+    """
+
+    label = "UniRoute"
+
+    def __init__(self, *, clusters=10, hidden=128, epochs=5, batch=64, rate=5e-3, orbit="early", seed=42):
+        self.clusters = clusters
+        self.hidden = hidden
+        self.epochs = epochs
+        self.batch = batch
+        self.rate = rate
+        self.orbit = orbit
+        self.seed = seed
+
+    def _learn(self, vectors, quality, cost, queries):
+        distinct = distinct_rows(vectors)
+        n_clusters = min(self.clusters, len(distinct))
+        first = np.random.default_rng(self.seed).choice(distinct, n_clusters, replace=False)
+        found = KMeans(n_clusters, init=vectors[first], n_init=1, max_iter=100, tol=0).fit(vectors)
+        errors = 1 - np.clip(quality, 0, 1)
+        self.errors_ = cluster_mean(found.labels_, n_clusters, errors)
+        self.costs_ = cluster_mean(found.labels_, n_clusters, cost)
+        inputs, features = tensor(vectors), tensor(self.errors_)
+        target, _, known = known_tensors(errors, errors)
+        with seeded(self.seed):
+            size = inputs.shape[1]
+            self.map_ = nn.Sequential(
+                nn.BatchNorm1d(size), nn.Linear(size, self.hidden), nn.BatchNorm1d(self.hidden), nn.ReLU(),
+                nn.Linear(self.hidden, self.hidden), nn.BatchNorm1d(self.hidden), nn.ReLU(),
+                nn.Linear(self.hidden, n_clusters), nn.Softmax(dim=1),
+            )  # fmt: skip
+
+            def loss(rows):
+                wrong = (self.map_(inputs[rows]) @ features).clamp(1e-6, 1 - 1e-6)
+                missed = nn.functional.binary_cross_entropy(wrong, target[rows], reduction="none")
+                return known_mean(missed, known[rows])
+
+            # a batch of one has no variance to normalise by
+            optimise(
+                loss, self.map_.parameters(), len(inputs),
+                epochs=self.epochs, batch=self.batch, rate=self.rate, smallest=2, name=self.label,
+            )  # fmt: skip
+        self.map_.eval()
+
+    def _predict(self, vectors, queries):
+        region = outputs(self.map_, vectors)
+        return np.clip(
+            1 - region @ self.errors_, 0, 1
+        ), self.mean_cost_ if self.orbit == "early" else region @ self.costs_
