@@ -59,7 +59,7 @@ check: $(STAMP) ## only compare the committed notebooks' outputs with fresh ones
 	$(PYTEST) --nbval notebooks
 
 lint: $(STAMP) ## ruff, a second
-	$(PY) -m ruff check saverouter tests notebooks
+	$(PY) -m ruff check saverouter tests notebooks benchmarks
 
 lab: $(STAMP) ## open the notebooks in JupyterLab
 	$(PY) -m jupyterlab --LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate notebooks

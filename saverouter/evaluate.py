@@ -32,11 +32,15 @@ class Reference:
 
 def best_single(test: Workload) -> Reference:
     """argmax of the mean quality over the available pairs; ties go to the earlier model."""
-    quality = np.array(
-        [column[~np.isnan(column)].mean() if (~np.isnan(column)).any() else -1 for column in test.quality.T]
-    )
-    best = int(np.argmax(quality))
-    return Reference(test.models[best], float(quality[best]), float(np.nanmean(test.cost[:, best])))
+    best = best_column(test.quality)
+    quality, cost = (np.nanmean(values[:, best]) for values in (test.quality, test.cost))
+    return Reference(test.models[best], float(quality), float(cost))
+
+
+def best_column(quality: np.ndarray) -> int:
+    """The model with the best mean over the available pairs."""
+    columns = (column[np.isfinite(column)] for column in quality.T)
+    return int(np.argmax([column.mean() if len(column) else -1.0 for column in columns]))
 
 
 @dataclass(frozen=True)

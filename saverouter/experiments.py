@@ -99,12 +99,18 @@ def saverouter_run(work: Workload, **options) -> Run:
     return run(work, "saverouter", **paper_options(work, **options))
 
 
+def published_options(router: str, work: Workload, profile: str = "paper") -> dict:
+    """A router's options in tables: as published, but that smaller profiles train the slowest for fewer epochs."""
+    options = profile_named(profile).options.get(router, {})
+    return paper_options(work, **options) if router == "saverouter" else dict(options)
+
+
 def main_runs(work: Workload, profile: str = "paper", *, routers=MAIN, split_seed: int = 42) -> dict[str, Run]:
-    """Routers by their label in tables, as published; a smaller profile trains the slowest for fewer epochs."""
-    options = {name: dict(profile_named(profile).options.get(name, {})) for name in routers}
-    if "saverouter" in options:
-        options["saverouter"] = paper_options(work, **options["saverouter"])
-    return {make_router(name).label: run(work, name, split_seed=split_seed, **options[name]) for name in routers}
+    """Routers by their label in tables, with their published options."""
+    return {
+        make_router(name).label: run(work, name, split_seed=split_seed, **published_options(name, work, profile))
+        for name in routers
+    }
 
 
 def deviations(router: str, options: dict, work: Workload) -> str:

@@ -18,7 +18,7 @@ from saverouter.routers.base import PILOT
 from saverouter.routers.carrot import CARROT
 from saverouter.routers.hybridllm import HybridLLM
 from saverouter.routers.references import BestSingle, CheapestSingle, Oracle, Random
-from saverouter.routers.routerdc import ClusterDraws, RouterDC, best_and_worst, contrast
+from saverouter.routers.routerdc import ClusterDraws, RouterDC, best_and_worst, contrast, query_clusters
 
 SHAPES = {
     "complete": dict(n=120),
@@ -441,3 +441,12 @@ def test_routerdc_leaves_an_untried_model_last():
     for orbit in ("early", "late"):
         quality = RouterDC(orbit=orbit).fit(train.queries, train.feedback()).predict_quality(test)
         assert (quality[:, 2] == -1).all() and (np.abs(quality) <= 1 + 1e-6).all()
+
+
+def test_routerdc_maps_a_sample_and_the_others_join_their_nearest():
+    train, _ = parts("complete")
+    vectors = np.repeat(train.vectors, 3, axis=0)
+    sampled = query_clusters(vectors, 4, 30, seed=0)
+    assert len(sampled) == len(vectors) and 2 <= len(set(sampled)) <= 4
+    copies = sampled.reshape(-1, 3)
+    assert (copies == copies[:, :1]).all()  # equal vectors have the same nearest one

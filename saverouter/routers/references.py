@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from types import SimpleNamespace
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..errors import SaveRouterError
-from ..evaluate import best_single
+from ..evaluate import best_column
 from ..feedback import model_means
 from ..policies import QUERY_THRESHOLDS, ChoicePolicies, threshold_grid
 from ..workload import Queries, Workload
@@ -59,8 +58,6 @@ class OraclePolicies(_Hindsight):
 class BestSinglePolicies(_Hindsight):
     """One model for all queries, the one that turns out best; queries it cannot serve are left out of its means."""
 
-    models: tuple[str, ...]
-
     def __len__(self) -> int:
         return 1
 
@@ -68,8 +65,8 @@ class BestSinglePolicies(_Hindsight):
         return "best single model"
 
     def realised(self, quality, cost):
-        best = best_single(SimpleNamespace(models=self.models, quality=quality, cost=cost))
-        return np.array([best.quality]), np.array([best.cost])
+        best = best_column(quality)
+        return np.nanmean(quality[:, [best]], axis=0), np.nanmean(cost[:, [best]], axis=0)
 
 
 class HindsightRouter(Router):
@@ -144,7 +141,7 @@ class BestSingle(HindsightRouter):
         return np.tile(model_means(values), (len(values), 1))
 
     def policies(self, queries) -> list:
-        return [BestSinglePolicies(self.models_)]
+        return [BestSinglePolicies()]
 
 
 class _PriceRouter(Router):

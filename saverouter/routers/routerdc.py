@@ -9,10 +9,9 @@ from sklearn.manifold import TSNE
 from threadpoolctl import threadpool_limits
 from torch.nn.functional import normalize
 
-from .hybridllm import PreferenceRouter
+from .neighbours import distinct_rows, nearest
 from .neural import known_mean, optimise, outputs, seeded, tensor
-
-TWO_THREADS = 5000
+from .preference import PreferenceRouter
 
 
 class RouterDC(PreferenceRouter):
@@ -26,6 +25,8 @@ class RouterDC(PreferenceRouter):
     dimension : of the common space; None is that of the vectors
     listed : best and worst models of a query that are contrasted; at most half of those it has outcomes of
     clusters : of training queries; at most half as many as queries
+    mapped : training queries that t-SNE lays out, as its time grows faster than their number; where there are more, a
+        sample is laid out and the others join the cluster of their nearest one
     negatives : queries of other clusters contrasted with each query
     temperature : that divides cosines
     sample_weight : of the loss between queries
@@ -34,6 +35,9 @@ class RouterDC(PreferenceRouter):
         for costs and operating points see ``PreferenceRouter``
     seed : of the map, the clusters, initial weights, minibatches and draws
 
+    Among equally good models the earlier of the pool are listed as best, the later as worst: where many outcomes are
+    equal, as with 0 and 1, the order of the pool is learnt along with them.
+
     ``predict_quality`` is a preference, not an estimate: the cosine between query and model. A model without any
     outcome has the lowest, -1.
     """
@@ -41,12 +45,13 @@ class RouterDC(PreferenceRouter):
     label = "RouterDC"
 
     def __init__(
-        self, *, dimension=None, listed=5, clusters=300, negatives=30, temperature=0.07, sample_weight=1.0,
+        self, *, dimension=None, listed=5, clusters=300, mapped=5000, negatives=30, temperature=0.07, sample_weight=1.0,
         epochs=5, batch=1024, rate=1e-3, orbit="early", seed=42,
     ):  # fmt: skip
         self.dimension = dimension
         self.listed = listed
         self.clusters = clusters
+        self.mapped = mapped
         self.negatives = negatives
         self.temperature = temperature
         self.sample_weight = sample_weight
@@ -59,7 +64,7 @@ class RouterDC(PreferenceRouter):
     def _learn_preference(self, vectors, quality):
         inputs = tensor(vectors)
         best, worst = (torch.as_tensor(part) for part in best_and_worst(quality, self.listed, self.orbit == "late"))
-        others = ClusterDraws(query_clusters(vectors, self.clusters, self.seed))
+        others = ClusterDraws(query_clusters(vectors, self.clusters, self.mapped, self.seed))
         self.tried_ = np.isfinite(quality).any(axis=0)
         width, size = vectors.shape[1], self.dimension or vectors.shape[1]
 
@@ -106,17 +111,21 @@ def contrast(scores: torch.Tensor, best: torch.Tensor, worst: torch.Tensor) -> t
     return known_mean(-(logs * best).sum(dim=1) / best.sum(dim=1).clamp(min=1), best.any(dim=1))
 
 
-def query_clusters(vectors: np.ndarray, clusters: int, seed: int) -> np.ndarray:
+def query_clusters(vectors: np.ndarray, clusters: int, mapped: int, seed: int) -> np.ndarray:
     """Clusters of a two-dimensional t-SNE map; one cluster where there are too few different queries for a map."""
+    if len(vectors) > mapped:
+        rows = np.sort(np.random.default_rng(seed).choice(len(vectors), mapped, replace=False))
+        known = query_clusters(vectors[rows], clusters, mapped, seed)
+        return known[np.concatenate([near[:, 0] for near, _ in nearest(vectors, vectors[rows], 1)])]
     n = len(vectors)
     clusters = min(clusters, n // 2)
     if clusters < 2 or not np.ptp(vectors, axis=0).any():
         return np.zeros(n, dtype=np.int64)
     init = "pca" if vectors.shape[1] > 1 else "random"
-    # The sum of two threads is the same in either order; with more of them a map would differ from run to run.
-    # On few queries they would only wait for each other.
-    with threadpool_limits(limits=2 if n > TWO_THREADS else 1, user_api="openmp"):
+    # threads add up in any order, and a map would differ from run to run
+    with threadpool_limits(limits=1, user_api="openmp"):
         flat = TSNE(perplexity=min(30, (n - 1) / 3), init=init, random_state=seed).fit_transform(vectors)
+        clusters = min(clusters, len(distinct_rows(flat)))
         return KMeans(clusters, random_state=seed).fit_predict(flat).astype(np.int64)
 
 
