@@ -13,6 +13,8 @@ from pathlib import Path
 
 import platformdirs
 
+from .paths import data_folder
+
 
 def cache_folder(*parts: str) -> Path:
     """``$SAVEROUTER_CACHE``, or the user's cache folder."""
@@ -63,7 +65,12 @@ _NOT_SCIENCE = {
 
 
 @cache
-def code_version() -> str:
-    """A hash of the package's source, as far as it can change a number."""
+def code_version(without: frozenset[Path] = frozenset()) -> str:
+    """A hash of the package's source and of the texts routers read, as far as they can change a number.
+
+    ``without`` names files that play no part in the result at hand.
+    """
     root = Path(__file__).parent
-    return digest_of_files(root, [path for path in root.rglob("*.py") if path.name not in _NOT_SCIENCE])
+    science = {path for path in root.rglob("*.py") if path.name not in _NOT_SCIENCE} - without
+    texts = data_folder() / "descriptions.csv"
+    return digest_of(digest_of_files(root, science), texts.read_bytes())

@@ -9,7 +9,7 @@ import seaborn as sns
 
 from .evaluate import Result
 
-PALETTE = sns.color_palette("colorblind")
+PALETTE = [*sns.color_palette("colorblind"), (0.35, 0.1, 0.1)]
 MARKERS = "osD^vP<>phd"
 
 
@@ -65,7 +65,8 @@ def frontier(
 ):
     """Quality against serving cost relative to the best single model, which is the cross.
 
-    Dots are peaks. With ``lines``, only those routers are drawn as lines; of the others the peak alone is shown.
+    Dots are peaks. With ``lines``, only those routers are drawn as lines; of the others the peak alone is shown, and the
+    axis starts at the lowest peak.
     """
     ax = ax or plt.subplots()[1]
     reference = next(iter(results.values())).reference
@@ -82,6 +83,10 @@ def frontier(
     ax.plot(1, reference.quality, "X", color="black", ms=9, label="best single model", zorder=4, ls="")
     ax.axhline(reference.quality, color="0.5", lw=1, ls=":")
     ax.set(xlabel="serving cost / best single model's", ylabel="quality on test outcomes", title=title)
+    if lines is not None:
+        peaks = [result.peak_score for result in results.values()] + [reference.quality]
+        margin = 0.08 * max(np.ptp(peaks), 1e-3)
+        ax.set_ylim(min(peaks) - margin, max(peaks) + margin)
     if legend:
         ax.legend(frameon=False, loc="lower right", fontsize="small")
     return ax

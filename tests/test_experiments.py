@@ -38,6 +38,32 @@ def test_an_experiment_is_computed_once(own_cache, monkeypatch):
             experiments.run(work, "saverouter", **other)
 
 
+def test_a_changed_router_is_computed_again(own_cache, monkeypatch):
+    """Its own file counts, other routers' files do not; a router without readable source is never remembered."""
+    from saverouter.routers import ROUTERS
+
+    files = {name: experiments._code_of(kind) for name, kind in ROUTERS.items()}
+    changed = ROOT / "saverouter" / "routers" / "knn.py"
+    real = experiments.code_version.__wrapped__
+
+    def after_a_change(without):
+        return real(without) + ("" if changed in without else " changed")
+
+    monkeypatch.setattr(experiments, "code_version", after_a_change)
+    assert {name for name, kind in ROUTERS.items() if experiments._code_of(kind) != files[name]} == {"knn"}
+    names = {"sr": sr, "np": np}
+    exec("class Made(sr.ROUTERS['knn']):\n    label = 'made'", names)
+    monkeypatch.setitem(ROUTERS, "made", names["Made"])
+    experiments.run(make_workload(n=100), "made")
+    assert not (own_cache / "runs").exists()
+    monkeypatch.setitem(ROUTERS, "own", OwnRouter)
+    assert experiments._code_of(OwnRouter) not in {None, files["knn"]}
+
+
+class OwnRouter(sr.ROUTERS["knn"]):
+    """A user's router, in a file."""
+
+
 def test_profiles_cap_workloads():
     assert len(experiments.workload("paretobandit", "smoke")) == 1_500
     assert len(experiments.workload("paretobandit", "standard")) == 3_609

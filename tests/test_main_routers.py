@@ -317,6 +317,13 @@ def test_routers_evaluated_without_the_synthetic_point_in_the_paper():
         assert sr.ROUTERS[name].synthetic_best_point, name
 
 
+@pytest.mark.parametrize("name", ["rmsoftmax", "barp", "mirt", "routerdc"])
+def test_training_is_quiet_where_nobody_watches(name, work, capfd):
+    fitted(name, work, epochs=2)
+    told = capfd.readouterr()
+    assert told.out == told.err == ""
+
+
 def test_reconstructions_say_so():
     told = {name for name, kind in sr.ROUTERS.items() if kind.reconstructed}
     assert told == {"wiserouter", "barp", "semirouter"}

@@ -83,9 +83,9 @@ class RMSoftmax(DenseRouter):
         return np.concatenate(chosen, axis=1)
 
     def _predict(self, vectors, queries):
-        return outputs(
-            lambda part: torch.softmax(self._logits(part, tensor([0.0]))[:, 0], dim=-1), vectors
-        ), self.mean_cost_
+        free = tensor([0.0])
+        chances = outputs(lambda part: torch.softmax(self._logits(part, free)[:, 0], dim=-1), vectors)
+        return chances, self.mean_cost_
 
     def policies(self, queries) -> list:
         labels = [f"cost weight {weight:.4g}" for weight in self.grid_]
