@@ -106,8 +106,10 @@ def _code_of(kind: type) -> str | None:
     A router that a user registered counts with the source of its class, and is not remembered where that has none.
     """
     parts = [base for base in kind.__mro__ if base is not object and not base.__module__.startswith("sklearn.")]
-    own = [base for base in parts if base.__module__.startswith(__package__)]
-    others = {Path(inspect.getfile(other)) for other in ROUTERS.values() if other.__module__.startswith(__package__)}
+    own = [base for base in parts if base.__module__.startswith(f"{__package__}.")]
+    others = {
+        Path(inspect.getfile(other)) for other in ROUTERS.values() if other.__module__.startswith(f"{__package__}.")
+    }
     try:
         sources = [inspect.getsource(base) for base in parts if base not in own]
     except (OSError, TypeError):
