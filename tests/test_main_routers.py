@@ -317,6 +317,22 @@ def test_routers_evaluated_without_the_synthetic_point_in_the_paper():
         assert sr.ROUTERS[name].synthetic_best_point, name
 
 
+@pytest.mark.parametrize("name", ["embedllm", "rmsoftmax", "trouter", "uniroute", "barp", "semirouter"])
+def test_training_does_not_depend_on_the_number_of_threads(name, work):
+    options = {"epochs": 3}
+    found = []
+    before = torch.get_num_threads()
+    try:
+        for threads in (1, 2):
+            torch.set_num_threads(threads)
+            router, _, test, _ = fitted(name, work, **options)
+            assert torch.get_num_threads() == threads
+            found.append(router.predict_quality(test.queries))
+    finally:
+        torch.set_num_threads(before)
+    np.testing.assert_allclose(*found, rtol=1e-6)
+
+
 @pytest.mark.parametrize("name", ["rmsoftmax", "barp", "mirt", "routerdc"])
 def test_training_is_quiet_where_nobody_watches(name, work, capfd):
     fitted(name, work, epochs=2)

@@ -1,4 +1,4 @@
-"""What the routers with a neural network share: a seed that stays local, minibatches, masked losses, prediction."""
+"""What the routers with a neural network share: seed and thread, minibatches, masked losses, prediction."""
 
 from __future__ import annotations
 
@@ -15,10 +15,19 @@ CHUNK = 8192
 
 @contextmanager
 def seeded(seed: int) -> Iterator[None]:
-    """Draws of torch from a seed, without touching the caller's."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        yield
+    """Draws of torch from a seed, without touching the caller's, and work in one thread.
+
+    These networks are too small for threads to help, and sums in another order would make the result depend on how
+    many cores a machine has.
+    """
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 def tensor(values) -> torch.Tensor:
