@@ -49,7 +49,7 @@ reproduce: $(STAMP) ## run the notebooks and write reports/: 7 minutes, 260 MB (
 	$(PY) -m saverouter.reproduce --profile '$(PROFILE)' --jobs $(JOBS) $(if $(NOTEBOOK),--notebook '$(NOTEBOOK)') \
 	  $(if $(BENCHMARK),--benchmark '$(BENCHMARK)') $(if $(SEED),--seed $(SEED)) $(if $(FORCE),--force)
 
-smoke: $(STAMP) ## run the notebooks small, to see that all works: under 2 minutes, 50 MB
+smoke: $(STAMP) ## run the notebooks small, to see that all works: 2 minutes, 50 MB
 	$(PY) -m saverouter.reproduce --profile smoke --jobs 2 $(if $(NOTEBOOK),--notebook '$(NOTEBOOK)')
 
 test: lint ## everything that must hold: lint, tests, notebooks run and compared: 3 minutes
