@@ -19,7 +19,9 @@ class TRouter(DenseRouter):
     """Task-type router in the toolkit ORBIT's in-domain variant.
 
     A recogniser gives every query a distribution over the training tasks, from its vector and a sentence about each
-    task; a decoder for each model turns the sentence into quality and cost. The task of a test query is not read.
+    task; a decoder for each model turns the sentence into quality and cost. The task of a test query is not read, and tasks
+    that only test queries have are unknown to it. Sentences are encoded by MiniLM; where queries bring vectors of their own,
+    see ``text_vectors``.
 
     Parameters
     ----------
