@@ -45,7 +45,7 @@ $(STAMP): requirements.txt constraints.txt pyproject.toml
 	$(PY) -m pip install -r requirements.txt -c constraints.txt
 	@printf '%s' "$(CURDIR)" > $(STAMP)
 
-reproduce: $(STAMP) ## run the notebooks and write reports/: 7 minutes, 260 MB (PROFILE=smoke|standard|paper NOTEBOOK=02 BENCHMARK=... SEED=... FORCE=1)
+reproduce: $(STAMP) ## run the notebooks and write reports/: 9 minutes, 300 MB (PROFILE=smoke|standard|paper NOTEBOOK=02 BENCHMARK=... SEED=... FORCE=1)
 	$(PY) -m saverouter.reproduce --profile '$(PROFILE)' --jobs $(JOBS) $(if $(NOTEBOOK),--notebook '$(NOTEBOOK)') \
 	  $(if $(BENCHMARK),--benchmark '$(BENCHMARK)') $(if $(SEED),--seed $(SEED)) $(if $(FORCE),--force)
 
