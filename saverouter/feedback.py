@@ -18,7 +18,11 @@ from .workload import Queries, Workload
 def model_means(values: np.ndarray) -> np.ndarray:
     """(M,) means over the finite entries of (n, M) values; a model without any is given the mean of all."""
     known = np.isfinite(values)
-    counts, sums = known.sum(axis=0), np.where(known, values, 0.0).sum(axis=0)
+    return backed_off(np.where(known, values, 0.0).sum(axis=0), known.sum(axis=0))
+
+
+def backed_off(sums: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """(M,) means from a model's sum and count; where nothing was counted, the mean of all."""
     everywhere = sums.sum() / max(counts.sum(), 1)
     return np.divide(sums, counts, out=np.full(len(counts), everywhere), where=counts > 0)
 

@@ -17,8 +17,20 @@ MODEL_THRESHOLDS = 64
 QUERY_THRESHOLDS = 100
 
 
+class Policies:
+    """A family that says what each of its policies chooses; a faster way to score them all may override ``realised``."""
+
+    def realised(self, quality: np.ndarray, cost: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Mean quality and mean cost of every policy."""
+        rows = np.arange(len(quality))
+        choices = (self.choice(index) for index in range(len(self)))
+        pairs = [(quality[rows, chosen].mean(), cost[rows, chosen].mean()) for chosen in choices]
+        scores = np.array(pairs).reshape(-1, 2)
+        return scores[:, 0], scores[:, 1]
+
+
 @dataclass(frozen=True)
-class CostWeightPolicies:
+class CostWeightPolicies(Policies):
     """argmax of quality - weight x relative cost, for every weight (lambda of the paper)."""
 
     quality: np.ndarray
@@ -34,12 +46,9 @@ class CostWeightPolicies:
     def choice(self, index: int) -> np.ndarray:
         return np.argmax(self.quality - self.weights[index] * self.relative_cost, axis=1)
 
-    def realised(self, quality, cost):
-        return _score_each(self, quality, cost)
-
 
 @dataclass(frozen=True)
-class ThresholdPolicies:
+class ThresholdPolicies(Policies):
     """Best predicted model among those predicted to cost at most a threshold, for every threshold.
 
     ``cost`` is (n, M), or (M,) where a model has one price. A query that no model can serve within the
@@ -69,12 +78,9 @@ class ThresholdPolicies:
             chosen[stuck] = np.where(shut[:, 0], cheapest, 0) if self.fallback == "first" else cheapest
         return chosen
 
-    def realised(self, quality, cost):
-        return _score_each(self, quality, cost)
-
 
 @dataclass(frozen=True)
-class ChoicePolicies:
+class ChoicePolicies(Policies):
     """Choices that a router made itself, (policies, n) columns of the pool, each with its label."""
 
     choices: np.ndarray
@@ -89,12 +95,9 @@ class ChoicePolicies:
     def choice(self, index: int) -> np.ndarray:
         return self.choices[index]
 
-    def realised(self, quality, cost):
-        return _score_each(self, quality, cost)
-
 
 @dataclass(frozen=True)
-class GatePolicies:
+class GatePolicies(Policies):
     """Two choices a query: ``high`` where its gain reaches a gate, ``low`` elsewhere, for every gate.
 
     Sorting the queries by gain once scores all gates in one cumulative sum.
@@ -125,14 +128,6 @@ class GatePolicies:
             steps = np.concatenate([[0.0], np.cumsum((high - low)[order])])
             means.append((low.sum() + steps[raised]) / len(rows))
         return means[0], means[1]
-
-
-def _score_each(family, quality, cost) -> tuple[np.ndarray, np.ndarray]:
-    rows = np.arange(len(quality))
-    choices = (family.choice(index) for index in range(len(family)))
-    pairs = [(quality[rows, chosen].mean(), cost[rows, chosen].mean()) for chosen in choices]
-    scores = np.array(pairs).reshape(-1, 2)
-    return scores[:, 0], scores[:, 1]
 
 
 def masked(quality: np.ndarray, available: np.ndarray | None) -> np.ndarray:

@@ -19,6 +19,7 @@ from .errors import SaveRouterError
 from .profiles import PROFILES, profile
 
 # Minutes a notebook takes on two cores with an empty cache, at each of PROFILES; one without a row was not measured.
+# 02 at paper is added up from its parts, of which RMSoftmax on Mixinstruct (about 40) is an estimate.
 MINUTES: dict[str, tuple[float, float, float]] = {"00": (0.5, 1, 1), "01": (0.5, 2, 2), "02": (1.5, 7, 100)}
 # Megabytes that the cache and the reports take in the end, at each of PROFILES.
 MEGABYTES = (50, 300, 900)

@@ -17,10 +17,11 @@ from saverouter import SaveRouterError, evaluate
 from saverouter.paths import data_folder
 from saverouter.routers.avengerspro import AvengersPro
 from saverouter.routers.descriptions import describe, text_vectors
-from saverouter.routers.equirouter import EquiRouter, Modulated, better_pairs, ranking_losses
+from saverouter.routers.equirouter import EquiRouter, Modulated
 from saverouter.routers.graphrouter import GraphRouter, StarGraph
 from saverouter.routers.mirt import MIRT, ItemResponse
 from saverouter.routers.mlp import MLP
+from saverouter.routers.neural import better_pairs, ranking_losses
 from saverouter.routers.routellm_mf import RouteLLMMF
 from saverouter.routers.svm import SVM
 

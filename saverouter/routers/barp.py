@@ -11,6 +11,7 @@ from tqdm import tqdm
 
 from ..encoders import embed
 from ..errors import SaveRouterError
+from ..feedback import backed_off
 from ..policies import ChoicePolicies
 from ..workload import Queries
 from .base import Router
@@ -150,11 +151,11 @@ class _RunningCosts:
         self.sums += np.bincount(arms, weights=cost, minlength=len(self.sums))
         self.counts += np.bincount(arms, minlength=len(self.counts))
         self.largest = max(self.largest, cost.max())
-        return np.minimum(cost / self.scale(), 1) if self.scale() > 0 else np.zeros(len(cost))
+        scale = self.scale()
+        return np.minimum(cost / scale, 1) if scale > 0 else np.zeros(len(cost))
 
     def scale(self) -> float:
         return self.largest if self.kind == "largest" else self.means().max()
 
     def means(self) -> np.ndarray:
-        everywhere = self.sums.sum() / max(self.counts.sum(), 1)
-        return np.divide(self.sums, self.counts, out=np.full(len(self.sums), everywhere), where=self.counts > 0)
+        return backed_off(self.sums, self.counts)

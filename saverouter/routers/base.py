@@ -168,6 +168,12 @@ def buy(feedback: Feedback, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]
     return quality, cost
 
 
+def distinct_tasks(queries: Queries) -> tuple[np.ndarray, np.ndarray]:
+    """The names of the tasks, sorted, and the position of each query's; one empty name where queries have none."""
+    tasks = np.full(len(queries), "") if queries.tasks is None else queries.tasks
+    return np.unique(tasks, return_inverse=True)
+
+
 def price_list(queries: Queries, feedback: Feedback, seed: int) -> np.ndarray:
     """(M,) mean prices: the feedback's own list, which is free, or the means of a small pilot, which is bought."""
     if hasattr(feedback, "prices"):

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-import scipy.sparse as sp
 
 from ..errors import SaveRouterError
 from ..feedback import model_means
 from ..policies import ChoicePolicies, masked
 from ..workload import Queries
 from .base import DenseRouter
-from .neighbours import equal_weights, nearest, neighbour_mean
+from .neighbours import equal_weights, neighbour_mean
 
 WEIGHTS = np.linspace(0, 1, 101)
 
@@ -49,8 +48,7 @@ class CARROT(DenseRouter):
         for number, known in enumerate(patterns.T):
             if known.any():
                 columns = np.flatnonzero(which.ravel() == number)
-                parts = [equal_weights(near, known.sum()) for near, _ in nearest(vectors, self.vectors_[known], self.k)]
-                weights = sp.vstack(parts, format="csr")
+                weights = equal_weights(vectors, self.vectors_[known], self.k)
                 quality[:, columns] = neighbour_mean(weights, self.quality_[known][:, columns])
                 cost[:, columns] = neighbour_mean(weights, self.cost_[known][:, columns])
         return quality, cost

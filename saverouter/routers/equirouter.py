@@ -6,7 +6,18 @@ import torch
 from torch import nn
 
 from .base import DenseRouter
-from .neural import known_mean, known_tensors, low_rank_layers, optimise, outputs, seeded, tensor
+from .neural import (
+    better_pairs,
+    in_parts,
+    known_mean,
+    known_tensors,
+    low_rank_layers,
+    optimise,
+    outputs,
+    ranking_losses,
+    seeded,
+    tensor,
+)
 
 PAIRS = 4096  # pairs of a query and a model in memory at a time; small blocks stay in the processor's cache
 
@@ -41,7 +52,6 @@ class EquiRouter(DenseRouter):
         training = dict(epochs=self.epochs, batch=self.batch, rate=self.rate, name=self.label)
 
         def quality_loss(rows):
-            # A batch is worked through in parts whose gradients add up to that of its two mean losses.
             pairs = better_pairs(quality[rows], known[rows]).sum().clamp(min=1)
             total = known[rows].sum().clamp(min=1)
 
@@ -50,10 +60,7 @@ class EquiRouter(DenseRouter):
                 ranking = ranking_losses(score, better_pairs(target, has)).sum() / pairs
                 return ((score - target) ** 2 * has).sum() / total + self.rank_weight * ranking
 
-            *parts, last = rows.split(self._queries_at_once())
-            for part in parts:
-                share(part).backward()
-            return share(last)
+            return in_parts(share, rows, self._queries_at_once())
 
         def cost_loss(rows):
             return known_mean((self.cost_net_(inputs[rows]) - cost[rows]) ** 2, known[rows])
@@ -69,16 +76,6 @@ class EquiRouter(DenseRouter):
 
     def _predict(self, vectors, queries):
         return outputs(self.quality_net_, vectors, self._queries_at_once()), outputs(self.cost_net_, vectors)
-
-
-def better_pairs(quality, known):
-    """(n, M, M) mask of the pairs of models of one query, both known, of which the first is better."""
-    return (quality[:, :, None] > quality[:, None, :]) & known[:, :, None] & known[:, None, :]
-
-
-def ranking_losses(score, better):
-    """softplus(-(s_i - s_j)) where i is better than j, else 0."""
-    return nn.functional.softplus(score[:, None, :] - score[:, :, None]) * better
 
 
 class Modulated(nn.Module):

@@ -7,7 +7,7 @@ from torch import nn
 
 from .base import DenseRouter
 from .descriptions import describe, text_vectors
-from .neural import known_tensors, optimise, outputs, seeded, tensor
+from .neural import in_parts, known_tensors, optimise, outputs, seeded, tensor
 
 PAIRS = 8192  # pairs of a query and a model in memory at a time; small blocks stay in the processor's cache
 
@@ -44,12 +44,8 @@ class GraphRouter(DenseRouter):
         targets = torch.stack(targets, dim=-1)
 
         def loss(rows):
-            # A batch is worked through in parts whose gradients add up to that of its mean error over both outputs.
-            total = 2 * known[rows].sum().clamp(min=1)
-            *parts, last = rows.split(self._queries_at_once())
-            for part in parts:
-                (error(part) / total).backward()
-            return error(last) / total
+            total = 2 * known[rows].sum().clamp(min=1)  # of both outputs
+            return in_parts(lambda part: error(part) / total, rows, self._queries_at_once())
 
         def error(rows):
             return ((self.net_(inputs[rows], self.descriptions_) - targets[rows]) ** 2 * known[rows][..., None]).sum()

@@ -7,7 +7,7 @@ import re
 import numpy as np
 
 from ..feedback import model_means
-from .base import DenseRouter
+from .base import DenseRouter, distinct_tasks
 
 FADING = 0.8  # weight of an item by its place in a query's list
 
@@ -86,8 +86,7 @@ class InferenceDynamics(DenseRouter):
 
     def _profiles(self, queries):
         """For each query the row of its task, and for each task its capabilities and its knowledge."""
-        tasks = np.full(len(queries), "") if queries.tasks is None else queries.tasks
-        names, row_of = np.unique(tasks, return_inverse=True)
+        names, row_of = distinct_tasks(queries)
         return row_of, [profile(name) for name in names]
 
 

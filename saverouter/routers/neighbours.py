@@ -27,9 +27,10 @@ def weight_matrix(near: np.ndarray, weights: np.ndarray, n_known: int) -> sp.csr
     return sp.csr_matrix((weights.ravel(), near.ravel(), ends), shape=(len(near), n_known))
 
 
-def equal_weights(near: np.ndarray, n_known: int) -> sp.csr_matrix:
-    """Every neighbour counts the same."""
-    return weight_matrix(near, np.full(near.shape, 1 / near.shape[1]), n_known)
+def equal_weights(vectors: np.ndarray, known: np.ndarray, k: int) -> sp.csr_matrix:
+    """(n, n_known) weights of the k nearest, each of which counts the same."""
+    near = np.concatenate([part for part, _ in nearest(vectors, known, k)])
+    return weight_matrix(near, np.full(near.shape, 1 / near.shape[1]), len(known))
 
 
 def neighbour_mean(weights, values: np.ndarray) -> np.ndarray:

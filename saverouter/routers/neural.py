@@ -50,6 +50,28 @@ def known_mean(losses: torch.Tensor, known: torch.Tensor) -> torch.Tensor:
     return (losses * known).sum() / known.sum().clamp(min=1)
 
 
+def better_pairs(quality: torch.Tensor, known: torch.Tensor) -> torch.Tensor:
+    """(n, M, M) mask of the pairs of models of one query, both known, of which the first is better."""
+    return (quality[:, :, None] > quality[:, None, :]) & known[:, :, None] & known[:, None, :]
+
+
+def ranking_losses(score: torch.Tensor, better: torch.Tensor) -> torch.Tensor:
+    """softplus(-(s_i - s_j)) where i is better than j, else 0."""
+    return nn.functional.softplus(score[:, None, :] - score[:, :, None]) * better
+
+
+def in_parts(loss: Callable[[torch.Tensor], torch.Tensor], rows: torch.Tensor, size: int) -> torch.Tensor:
+    """The loss of a batch too large for memory, for ``optimise``.
+
+    ``loss`` is a part's share of the batch's; the gradients of all parts but the last are added up here, so that what
+    ``optimise`` then steps along is the gradient of the whole batch.
+    """
+    *parts, last = rows.split(size)
+    for part in parts:
+        loss(part).backward()
+    return loss(last)
+
+
 def optimise(
     loss: Callable[[torch.Tensor], torch.Tensor],
     parameters,

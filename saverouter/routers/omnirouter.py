@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
 import torch
 from torch import nn
 from torch.nn import functional as F
 
 from .base import DenseRouter
-from .neighbours import equal_weights, nearest, neighbour_mean
+from .neighbours import equal_weights, neighbour_mean
 from .neural import known_mean, known_tensors, optimise, outputs, seeded, tensor
 
 
@@ -62,8 +61,7 @@ class OmniRouter(DenseRouter):
             outputs(lambda part: torch.sigmoid(self.heads_[0](part)), vectors),
             outputs(self.heads_[1], vectors),
         )
-        near = np.concatenate([rows for rows, _ in nearest(vectors, self.vectors_, self.neighbours)])
-        weights = equal_weights(near, len(self.vectors_))
+        weights = equal_weights(vectors, self.vectors_, self.neighbours)
         retrieved = neighbour_mean(weights, self.quality_), neighbour_mean(weights, self.cost_)
         share = self.trained_share
         return tuple(share * own + (1 - share) * found for own, found in zip(trained, retrieved, strict=True))

@@ -12,7 +12,7 @@ from ..encoders import embed
 from ..feedback import model_means
 from ..workload import Queries
 from .base import Router, buy, price_list
-from .neural import known_mean, known_tensors, layers, optimise, outputs, seeded, tensor
+from .neural import better_pairs, known_mean, known_tensors, layers, optimise, outputs, ranking_losses, seeded, tensor
 
 
 class SemiRouter(Router):
@@ -72,9 +72,10 @@ class SemiRouter(Router):
                 scores, target = self.net_(vectors[rows]), quality[rows]
                 missed = F.binary_cross_entropy_with_logits(scores, target, reduction="none")
                 total = known_mean(missed, known[rows] & which)
-                return (
-                    total if which is anchor else total + self.ranking * _ranking(scores, target, known[rows] & which)
-                )
+                if which is anchor:
+                    return total
+                pairs = better_pairs(target, known[rows] & which)
+                return total + self.ranking * known_mean(ranking_losses(scores, pairs), pairs)
 
             optimise(loss, parameters, len(vectors), epochs=epochs, batch=self.batch, rate=self.rate, name=self.label)
 
@@ -92,12 +93,6 @@ class SemiRouter(Router):
 
     def predict_cost(self, queries) -> np.ndarray:
         return np.tile(self.mean_cost_, (len(Queries.of(queries)), 1))
-
-
-def _ranking(scores, quality, known):
-    """Mean softplus over pairs of labelled models of a query of which the first did better."""
-    pairs = known[:, :, None] & known[:, None] & (quality[:, :, None] > quality[:, None])
-    return known_mean(F.softplus(scores[:, None] - scores[:, :, None]), pairs)
 
 
 class _AnchoredNet(nn.Module):

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
 import torch
 from torch import nn
 from torch.nn import functional as F
 
-from .base import DenseRouter
+from .base import DenseRouter, distinct_tasks
 from .descriptions import text_vectors
 from .neural import cost_unit, known_mean, known_tensors, layers, optimise, outputs, seeded, tensor
 
@@ -47,8 +46,7 @@ class TRouter(DenseRouter):
         self.seed = seed
 
     def _learn(self, vectors, quality, cost, queries):
-        tasks = np.full(len(queries), "") if queries.tasks is None else queries.tasks
-        self.tasks_, task = np.unique(tasks, return_inverse=True)
+        self.tasks_, task = distinct_tasks(queries)
         sentences = text_vectors([task_sentence(name) for name in self.tasks_], vectors.shape[1])
         self.unit_ = cost_unit(cost)
         inputs, task = tensor(vectors), torch.as_tensor(task)

@@ -10,8 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..encoders import embed
 from ..errors import SaveRouterError
-from ..feedback import model_means
-from ..policies import _score_each, masked
+from ..policies import Policies, masked
 from ..workload import Queries
 from .base import Router, buy
 from .neighbours import cluster_mean, distinct_rows
@@ -56,7 +55,6 @@ class WISERouter(Router):
         wanted[np.arange(len(wanted)), self._arms(available, context)] = True
         quality, cost = buy(feedback, wanted)
         self.quality_, self.cost_ = (cluster_mean(context, n_contexts, values) for values in (quality, cost))
-        self.mean_cost_ = model_means(cost)
         frequency = np.bincount(context, minlength=n_contexts) / len(context)
         self.shares_ = budget_shares(self.quality_, self.cost_, frequency, self.budgets)
 
@@ -96,7 +94,7 @@ class WISERouter(Router):
 
 
 @dataclass(frozen=True)
-class _BudgetPolicies:
+class _BudgetPolicies(Policies):
     """A distribution over models in each context, for every budget."""
 
     shares: np.ndarray
@@ -121,9 +119,6 @@ class _BudgetPolicies:
         else:  # the first model whose cumulative share exceeds the draw
             chosen = np.argmax(np.cumsum(share, axis=1) > (self.draw * total)[:, None], axis=1)
         return np.where(total > 0, chosen, self.cheapest)
-
-    def realised(self, quality, cost):
-        return _score_each(self, quality, cost)
 
 
 def budget_shares(quality: np.ndarray, cost: np.ndarray, frequency: np.ndarray, budgets: int) -> np.ndarray:
