@@ -17,7 +17,7 @@ from .workload import Workload
 
 def names() -> list[str]:
     """The workloads that come with the project."""
-    return ["paretobandit", *(f"simulated/{name}" for name in benchmarks())]
+    return ["paretobandit", *(f"simulated/{name}" for name in benchmarks(large_pool=True))]
 
 
 def load(name: str | os.PathLike, *, size: int | None = None, seed: int | None = None) -> Workload:

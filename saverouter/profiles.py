@@ -12,17 +12,27 @@ class Profile:
     """A size of run.
 
     ``max_queries`` caps each workload; ``None`` takes it whole. ``options`` are those of routers whose published
-    training is too long for the profile; tables name them.
+    training is too long for the profile; tables name them. ``cap`` is the cap of one workload: a pool of hundreds
+    of models takes fewer queries.
     """
 
     name: str
     max_queries: int | None
     options: dict[str, dict] = field(default_factory=dict)
 
+    def cap(self, workload: str) -> int | None:
+        """Queries to take of a workload at most, ``None`` for all."""
+        return _LARGE_POOL_SIZES[self.name] if _is_large_pool(workload) else self.max_queries
+
 
 PROFILES = ("smoke", "standard", "paper")
 _SIZES = {"smoke": 1_500, "standard": 12_500, "paper": None}
 _SHORTER = {"rmsoftmax": {"epochs": 20}}
+_LARGE_POOL_SIZES = {"smoke": 600, "standard": 6_000, "paper": None}
+
+
+def _is_large_pool(workload: str) -> bool:
+    return workload.rpartition("/")[2] == "routereval"
 
 
 def profile(name: str) -> Profile:

@@ -18,23 +18,28 @@ from .errors import SaveRouterError
 from .evaluate import best_single
 from .paths import data_folder
 from .phrases import Wording, compose
+from .pools import models_by_rule
 from .workload import Workload
 
 TOLERANCE = 0.05  # relative difference from a published aggregate
 
 
-def benchmarks() -> list[str]:
-    """Names that ``simulate`` accepts."""
-    return sorted(path.stem for path in (data_folder() / "simulated").glob("*.json"))
+def benchmarks(*, large_pool: bool = False) -> list[str]:
+    """The paper's four main benchmarks; with ``large_pool`` also the one with hundreds of models: all ``simulate`` knows."""
+    every = sorted(path.stem for path in (data_folder() / "simulated").glob("*.json"))
+    return every if large_pool else [name for name in every if not specification(name).get("large_pool")]
 
 
 @cache
 def specification(name: str) -> dict:
-    """The numbers behind a simulated benchmark, as written in its file."""
-    path = data_folder() / "simulated" / f"{name}.json"
-    if name not in benchmarks():
-        raise SaveRouterError(f"no simulated benchmark {name!r}; there are {', '.join(benchmarks())}")
-    return json.loads(path.read_text(encoding="utf-8"))
+    """The numbers behind a simulated benchmark, as written in its file; a pool given by rule is written out."""
+    known = benchmarks(large_pool=True)
+    if name not in known:
+        raise SaveRouterError(f"no simulated benchmark {name!r}; there are {', '.join(known)}")
+    spec = json.loads((data_folder() / "simulated" / f"{name}.json").read_text(encoding="utf-8"))
+    if "pool" in spec:
+        spec["models"] = models_by_rule(spec["pool"], spec["models"])
+    return spec
 
 
 def simulate(name: str, *, size: int | None = None, seed: int = 0) -> Workload:
@@ -167,7 +172,8 @@ def _missing(spec: dict, size: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 def calibration(name: str, work: Workload | None = None) -> pd.DataFrame:
     """Published aggregates of the data beside the simulated ones: train 20%, seed 42, groups = task labels."""
     published = pd.read_csv(data_folder() / "published" / "aggregates.csv").query("benchmark == @name")
-    found = aggregates(simulate(name) if work is None else work)
+    largest = max(int(row.rpartition("K=")[2]) for row in published["aggregate"] if "K=" in row)
+    found = aggregates(simulate(name) if work is None else work, passes=largest)
     table = pd.DataFrame({"aggregate": published["aggregate"], "published": published["value"]}).reset_index(drop=True)
     table["simulated"] = table["aggregate"].map(found)
     table["relative difference"] = table["simulated"] / table["published"] - 1
@@ -177,8 +183,11 @@ def calibration(name: str, work: Workload | None = None) -> pd.DataFrame:
     return table
 
 
-def aggregates(work: Workload) -> dict[str, float]:
-    """Facts of a workload's data that the paper publishes or implies, by the names of the published table."""
+def aggregates(work: Workload, *, passes: int | None = None) -> dict[str, float]:
+    """Facts of a workload's data that the paper publishes or implies, by the names of the published table.
+
+    ``passes`` is the largest K whose acquisition is wanted, all models unless given.
+    """
     train, test = work.split(train=0.2, seed=42)
     reference = best_single(test)
     best, dense = work.models.index(reference.model), float(np.nansum(train.cost))
@@ -189,11 +198,13 @@ def aggregates(work: Workload) -> dict[str, float]:
         "best single quality": reference.quality,
         "best single cost": reference.cost,
         "dense supervision cost": dense,
+        "dense supervision cost / best single cost": dense / reference.cost,
         "best single share of dense cost": float(np.nansum(train.cost[:, best]) / dense),
     }
     # K passes are K nested purchases: one run at the largest K holds all smaller ones.
     by_label = work.grouping != "global"
     groups = np.unique(train.tasks, return_inverse=True)[1] if by_label else np.zeros(len(train), int)
-    rows, _, _, cost = acquire(train.feedback(), groups, k=len(work.models))
-    spent = np.cumsum(np.bincount(_numbers(rows), cost))
-    return table | {f"acquisition cost K={k}": float(total) for k, total in enumerate(spent, 1)}
+    rows, _, _, cost = acquire(train.feedback(), groups, k=passes or len(work.models))
+    for k, spent in enumerate(np.cumsum(np.bincount(_numbers(rows), cost)), 1):
+        table |= {f"acquisition cost K={k}": float(spent), f"acquisition share K={k}": float(spent / dense)}
+    return table

@@ -6,25 +6,31 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
+from saverouter import load, names
 from saverouter.errors import SaveRouterError
-from saverouter.simulate import benchmarks, calibration, simulate, specification
+from saverouter.pools import billions, models_by_rule, prices_by_size
+from saverouter.simulate import aggregates, benchmarks, calibration, simulate, specification
 from saverouter.structure import real_ranges, structure
 
-NAMES = ["llmrouterbench", "mixinstruct", "mmrbench", "routerbench"]
+MAIN = ["llmrouterbench", "mixinstruct", "mmrbench", "routerbench"]
+NAMES = [*MAIN, "routereval"]
 PUBLISHED = {  # queries, models, tasks
     "llmrouterbench": (12_446, 12, 10),
     "mixinstruct": (110_000, 12, 4),
     "mmrbench": (10_370, 10, 7),
     "routerbench": (36_497, 11, 86),
+    "routereval": (28_659, 289, 6),  # queries: of the six public test sets
 }
-CONSTANT_PRICES = {  # statistics that a published fact of the benchmark puts outside the range of real tables
-    "mixinstruct": ["dearest / cheapest", "sd of log cost", "correlation of log cost between models"],
-}
+# statistics that a published fact of the benchmark, one price a model, puts outside the range of real tables
+PRICES = ["dearest / cheapest", "sd of log cost", "correlation of log cost between models"]
+CONSTANT_PRICES = {"mixinstruct": PRICES, "routereval": PRICES}
 full = cache(simulate)
 
 
-def test_the_four_benchmarks_are_listed():
-    assert benchmarks() == NAMES
+def test_the_four_main_benchmarks_are_told_from_the_large_pool():
+    assert benchmarks() == MAIN
+    assert benchmarks(large_pool=True) == NAMES
+    assert names() == ["paretobandit", *(f"simulated/{name}" for name in NAMES)]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -41,8 +47,8 @@ def test_sizes_pools_and_labels_are_the_published_ones(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_published_aggregates_are_met(name):
     table = calibration(name, full(name)).set_index("aggregate")
-    required = [row for row in table.index if "acquisition" not in row or row.endswith(("K=1", "K=4"))]
-    assert len(required) >= 7
+    required = [row for row in table.index if "acquisition" not in row or row.endswith(("K=1", "K=4", "K=108"))]
+    assert len(required) >= (3 if name == "routereval" else 7)
     assert table.loc[required, "within 5%"].all(), table.to_string()
     assert table["relative difference"].abs().max() < 0.10, table.to_string()
 
@@ -56,7 +62,7 @@ def test_only_facts_of_the_data_are_published_for_calibration():
         "best single cost",
         "best single share",
         "dense",
-        "acquisition cost",
+        "acquisition",
     )
     for name in NAMES:
         assert all(row.startswith(facts) for row in calibration(name, full(name))["aggregate"])
@@ -89,10 +95,72 @@ def test_mixinstruct_has_its_published_constant_prices():
     assert len(np.unique(work.quality)) > 100_000
 
 
-@pytest.mark.parametrize("name", ["llmrouterbench", "mmrbench", "routerbench"])
+@pytest.mark.parametrize("name", ["llmrouterbench", "mmrbench", "routerbench", "routereval"])
 def test_other_qualities_are_binary(name):
     quality = full(name).quality
     assert set(np.unique(quality[np.isfinite(quality)])) == {0.0, 1.0}
+
+
+def test_routereval_tasks_have_the_names_and_sizes_of_its_files():
+    tasks, counts = np.unique(full("routereval").tasks, return_counts=True)
+    assert tasks.tolist() == ["arc", "gsm8k", "harness_truthfulqa_mc_0", "hellaswag", "mmlu", "winogrande"]
+    assert counts.tolist() == [1_172, 1_319, 817, 10_042, 14_042, 1_267]
+    assert list(dict.fromkeys(full("routereval").tasks)) == tasks.tolist()  # rows in the order of the files
+
+
+def test_routereval_costs_follow_from_the_sizes_in_the_names():
+    work = full("routereval")
+    assert list(work.models) == sorted(work.models)
+    assert (work.cost == work.cost[0]).all()
+    sizes = np.array([billions(name) for name in work.models])
+    lowest, highest = np.log1p(sizes.min()), np.log1p(sizes.max())
+    margin = 0.1 * (highest - lowest)
+    expected = 0.1 + 0.8 * (np.log1p(sizes) - lowest + margin) / (highest - lowest + 2 * margin)
+    np.testing.assert_allclose(work.cost[0], expected, rtol=1e-12)
+    assert work.cost[0][sizes.argmin()] == pytest.approx(1 / 6)
+    assert work.cost[0][sizes.argmax()] == pytest.approx(5 / 6)
+    order = np.argsort(sizes)
+    assert (np.sign(np.diff(work.cost[0][order]).round(12)) == np.sign(np.diff(sizes[order]))).all()
+
+
+@pytest.mark.parametrize(
+    "name, size", [("oak-7b", 7), ("oak-1.5b-chat", 1.5), ("oak-8x7b-base", 56), ("Oak-v2-13B", 13)]
+)
+def test_a_parameter_size_is_read_after_a_hyphen(name, size):
+    assert billions(name) == size
+
+
+def test_a_name_without_a_size_and_a_pool_of_one_size_are_refused():
+    with pytest.raises(SaveRouterError, match="'oak7b-chat' has no parameter size"):
+        billions("oak7b-chat")
+    with pytest.raises(SaveRouterError, match="same parameter size"):
+        prices_by_size(["oak-7b", "elm-7b"])
+
+
+def test_a_rule_keeps_its_models_below_the_best_and_needs_names_enough():
+    rule = {"sizes": [{"size": "7b", "count": 6, "quality": 0.9}, {"size": "13b", "count": 2, "quality": 0.1}],
+            "spread": 0.1, "below_best": 0.05, "lowest": 0.2, "seed": 0,
+            "families": ["elm", "oak"], "kinds": ["a", "b", "c"]}  # fmt: skip
+    models = models_by_rule(rule, [{"name": "yew-70b", "quality": 0.8}])
+    assert len({model["name"] for model in models}) == 9
+    assert all(0.2 <= model["quality"] <= 0.75 for model in models if model["name"] != "yew-70b")
+    rule["sizes"][0]["count"] = 7
+    with pytest.raises(SaveRouterError, match="7 models of size 7b but 6 names"):
+        models_by_rule(rule, [{"name": "yew-70b", "quality": 0.8}])
+
+
+def test_the_large_pool_loads_by_name_and_says_that_its_models_are_placeholders():
+    work = load("simulated/routereval", size=600)
+    assert (len(work), len(work.models), len(set(work.tasks))) == (600, 289, 6)
+    assert any("placeholders" in sentence for sentence in work.provenance)
+
+
+def test_only_the_passes_asked_for_are_bought():
+    """At 289 models all of them would take most of the time."""
+    work = simulate("mmrbench", size=500)
+    some, every = aggregates(work, passes=3), aggregates(work)
+    assert "acquisition cost K=4" not in some and "acquisition cost K=10" in every
+    assert all(value == every[row] for row, value in some.items())
 
 
 def test_llmrouterbench_costs_are_in_units_of_the_largest():
