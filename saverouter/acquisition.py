@@ -8,6 +8,8 @@ the same seed buys the same pairs.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numba import njit
 
@@ -66,6 +68,15 @@ def acquire(
 
         return feedback.play(strategy)
     return _ask_one_by_one(feedback, passes, groups, open_pairs, state, rule)
+
+
+def within_groups(groups: np.ndarray, available: np.ndarray, share: float, seed: int) -> np.ndarray:
+    """Available rows, as many as a share of each group's queries, rounded up, drawn at random; in ascending order."""
+    rng, drawn = np.random.default_rng(seed), []
+    for group, size in enumerate(np.bincount(groups)):
+        rows = np.flatnonzero((groups == group) & available)
+        drawn.append(rng.choice(rows, min(math.ceil(share * size - 1e-9), len(rows)), replace=False))
+    return np.sort(np.concatenate(drawn))
 
 
 def _fresh(groups: np.ndarray, models: int) -> tuple[np.ndarray, ...]:

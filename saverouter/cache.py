@@ -7,11 +7,12 @@ import json
 import os
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
 import platformdirs
+from filelock import FileLock, Timeout
 
 from .paths import data_folder
 
@@ -40,6 +41,37 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
+class Busy(Exception):
+    """Another process is computing it."""
+
+
+@contextmanager
+def only_one(path: str | Path, wait: bool = True) -> Iterator[None]:
+    """Held while ``path`` is computed: another process that wants it waits, and then finds it there.
+
+    With ``wait=False`` it is told so by ``Busy``, and can do something else first. What exists needs no lock. The
+    system frees the lock of a process that ends, however it ends. Where a file cannot be locked (a read-only folder,
+    some network drives) nobody waits: at worst a thing is computed twice.
+    """
+    path = Path(path)
+    place = path.with_name(f".{path.name}.lock")
+    with ExitStack() as held:
+        if not path.exists():
+            with suppress(OSError):
+                lock = FileLock(place, timeout=-1 if wait else 0, poll_interval=0.2, fallback_to_soft=False)
+                try:
+                    held.enter_context(lock)
+                except Timeout:
+                    raise Busy(f"{path.name} is being computed") from None
+                held.callback(_remove, place)  # before it is let go: who waits sees it gone, and makes a new one
+        yield
+
+
+def _remove(path: Path) -> None:
+    with suppress(OSError):
+        path.unlink()
+
+
 def digest_of(*parts) -> str:
     """A short hash of texts, bytes and anything JSON can write."""
     digest = hashlib.blake2b(digest_size=16)
@@ -59,8 +91,8 @@ def digest_of_files(root: Path, files) -> str:
 
 # Modules that only show or run things: a change in them does not change a result.
 _NOT_SCIENCE = {
-    "__init__.py", "errors.py", "notebooks.py", "outputs.py", "plots.py", "profiles.py", "published.py", "report.py",
-    "reproduce.py", "runner.py", "show.py", "structure.py",
+    "__init__.py", "claims.py", "errors.py", "notebooks.py", "outputs.py", "plots.py", "profiles.py", "published.py", "report.py",
+    "reproduce.py", "runner.py", "show.py", "structure.py", "studies.py",
 }  # fmt: skip
 
 

@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from .cache import atomic_path, cache_folder, digest_of
+from .cache import atomic_path, cache_folder, digest_of, only_one
 from .errors import SaveRouterError
 from .workload import Queries
 
@@ -32,18 +32,22 @@ def embed(queries: Queries) -> np.ndarray:
 
 def minilm(prompts) -> np.ndarray:
     """(n, 384) float32 unit vectors of all-MiniLM-L6-v2, each distinct prompt encoded once and kept."""
-    keys = [_key(prompt) for prompt in prompts]
+    wanted = {_key(prompt): prompt for prompt in prompts}
     store = _VectorStore(cache_folder("minilm", MINILM_SHA256[:12]))
+    if wanted.keys() - store.read().keys():
+        with only_one(store.folder / digest_of(*sorted(wanted))):  # who wants other prompts need not wait
+            _encode_missing(wanted, store)
     known = store.read()
-    missing = {key: prompt for key, prompt in zip(keys, prompts, strict=True) if key not in known}
+    return np.stack([known[_key(prompt)] for prompt in prompts]) if wanted else np.empty((0, 384), np.float32)
+
+
+def _encode_missing(wanted: dict[bytes, str], store: _VectorStore) -> None:
+    known = store.read()  # another process may have encoded some meanwhile
     # Similar lengths together: a batch is padded to its longest prompt.
-    todo = sorted(missing, key=lambda key: len(missing[key]))
+    todo = sorted((key for key in wanted if key not in known), key=lambda key: len(wanted[key]))
     for start in range(0, len(todo), SHARD):
         part = todo[start : start + SHARD]
-        store.add(part, _encode([missing[key] for key in part], start, len(todo)))
-    if todo:
-        known = store.read()
-    return np.stack([known[key] for key in keys]) if keys else np.empty((0, 384), np.float32)
+        store.add(part, _encode([wanted[key] for key in part], start, len(todo)))
 
 
 def _key(prompt: str) -> bytes:
@@ -177,16 +181,20 @@ class ResidualFeatures:
         return self
 
     def transform(self, queries: Queries) -> sp.csr_matrix:
-        path = cache_folder("tfidf") / f"{digest_of(self.key_, *map(_key, queries.prompts))}.npz"
-        if path.is_file():
-            words = sp.load_npz(path)
-        else:
-            words = sp.hstack([part.transform(queries.prompts) for part in self._vectorizers()], format="csr")
-            with atomic_path(path) as temporary:
-                sp.save_npz(temporary, words, compressed=False)
+        words = self._words(queries.prompts)
         if queries.vectors is None:
             return words
         return sp.hstack([words, sp.csr_matrix(queries.vectors.astype(np.float64))], format="csr")
+
+    def _words(self, prompts) -> sp.csr_matrix:
+        path = cache_folder("tfidf") / f"{digest_of(self.key_, *map(_key, prompts))}.npz"
+        with only_one(path):
+            if path.is_file():
+                return sp.load_npz(path)
+            words = sp.hstack([part.transform(prompts) for part in self._vectorizers()], format="csr")
+            with atomic_path(path) as temporary:
+                sp.save_npz(temporary, words, compressed=False)
+        return words
 
     def _vectorizers(self) -> list[TfidfVectorizer]:
         if self._fitted is None:

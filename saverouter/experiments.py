@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import inspect
 import json
+from contextlib import suppress
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from .cache import atomic_path, cache_folder, code_version, digest_of
+from .cache import Busy, atomic_path, cache_folder, code_version, digest_of, only_one
 from .catalog import load, sample
 from .evaluate import Reference, Result, evaluate
 from .profiles import profile as profile_named
@@ -54,7 +55,7 @@ class Run:
 
 def workload(name: str, profile: str = "standard") -> Workload:
     """A workload by name or path, no larger than the profile allows."""
-    cap = profile_named(profile).max_queries
+    cap = profile_named(profile).cap(name)
     if cap is None:
         return load(name)
     if name.startswith("simulated/"):  # generated at that size, rather than sampled
@@ -66,26 +67,40 @@ def workload(name: str, profile: str = "standard") -> Workload:
 def paper_options(work: Workload, **options) -> dict:
     """SaveRouter's published settings on a benchmark, with changes."""
     ridge = 200.0 if work.name.endswith("llmrouterbench") else 100.0
-    return {"k": 4, "grouping": work.grouping, "residual_ridge": ridge, **options}
+    k = 108 if work.name.endswith("routereval") else 4
+    return {"k": k, "grouping": work.grouping, "residual_ridge": ridge, **options}
 
 
-def run(work: Workload, router: str, *, train: float = 0.2, split_seed: int = 42, **options) -> Run:
-    """Fit a router on the training part of a workload and judge it on the rest, or recall having done so."""
+def run(
+    work: Workload, router: str, *, train: float = 0.2, split_seed: int = 42, wait: bool = True, **options
+) -> Run:
+    """Fit a router on the training part of a workload and judge it on the rest, or recall having done so.
+
+    With ``wait=False``, a run that another process is busy with raises ``cache.Busy`` instead of waiting for it.
+    """
     options = {**make_router(router).get_params(), **options}
     code = _code_of(ROUTERS[router])
-    path = None
-    if code is not None:
-        key = digest_of(code, work.fingerprint, router, options, train, split_seed)
-        path = cache_folder("runs") / f"{key}.json"
-    if path is not None and path.is_file():
-        return _recall(json.loads(path.read_text()))
+    if code is None:
+        return _compute(work, router, options, train, split_seed)
+    key = digest_of(code, work.fingerprint, router, options, train, split_seed)
+    path = cache_folder("runs") / f"{key}.json"
+    with only_one(path, wait):
+        if path.is_file():
+            return _recall(json.loads(path.read_text()))
+        done = _compute(work, router, options, train, split_seed)
+        with atomic_path(path) as temporary:
+            temporary.write_text(json.dumps(_record(done)))
+    return done
+
+
+def _compute(work: Workload, router: str, options: dict, train: float, split_seed: int) -> Run:
     learn, test = work.split(train, split_seed)
     feedback = learn.feedback()
     fitted = make_router(router, **options).fit(learn.queries, feedback)
     result = evaluate(fitted, test, supervision_cost=feedback.spent)
     bought = feedback.observations
     distinct = bought.drop_duplicates(["row", "model"])
-    done = Run(
+    return Run(
         result,
         interactions=len(bought),
         pairs_bought=len(distinct),
@@ -94,10 +109,6 @@ def run(work: Workload, router: str, *, train: float = 0.2, split_seed: int = 42
         dense_cost=float(np.nansum(learn.cost)),
         note=deviations(router, options, work),
     )
-    if path is not None:
-        with atomic_path(path) as temporary:
-            temporary.write_text(json.dumps(_record(done)))
-    return done
 
 
 def _code_of(kind: type) -> str | None:
@@ -128,12 +139,20 @@ def published_options(router: str, work: Workload, profile: str = "paper") -> di
     return paper_options(work, **options) if router == "saverouter" else dict(options)
 
 
-def main_runs(work: Workload, profile: str = "paper", *, routers=MAIN, split_seed: int = 42) -> dict[str, Run]:
-    """Routers by their label in tables, with their published options."""
-    return {
-        make_router(name).label: run(work, name, split_seed=split_seed, **published_options(name, work, profile))
-        for name in routers
-    }
+def main_runs(works: dict[str, Workload], profile: str = "paper", *, routers=MAIN, **split) -> dict[str, dict[str, Run]]:
+    """Routers on every workload, by its name and their label, with their published options.
+
+    ``train`` and ``split_seed`` are as in ``run``. What another process is busy with is left for last, so that two
+    notebooks that need the same runs share the work.
+    """
+    wanted = [(key, name) for key in works for name in routers]
+    found: dict[tuple[str, str], Run] = {}
+    for wait in (False, True):
+        for key, name in [pair for pair in wanted if pair not in found]:
+            options = published_options(name, works[key], profile)
+            with suppress(Busy):
+                found[key, name] = run(works[key], name, wait=wait, **split, **options)
+    return {key: {make_router(name).label: found[key, name] for name in routers} for key in works}
 
 
 def deviations(router: str, options: dict, work: Workload) -> str:
@@ -148,15 +167,16 @@ def deviations(router: str, options: dict, work: Workload) -> str:
     return "; ".join(notes)
 
 
-def saturation(work: Workload, fractions, seeds=(42,)) -> pd.DataFrame:
-    """Peak score against the share of supervision: kNN on random pairs, SaveRouter buying K a query."""
+def saturation(work: Workload, fractions, seeds=(42,), split_seed: int = 42) -> pd.DataFrame:
+    """Peak score against the share of supervision: two conventional routers on random pairs, SaveRouter buying K a query."""
     rows = []
     for seed in seeds:
         for fraction in fractions:
-            done = run(work, "knn", fraction=float(fraction), seed=seed)
-            rows.append(("kNN", seed, done.supervision_share, done.result.peak_score))
+            for name in ("embedllm", "knn"):
+                done = run(work, name, fraction=float(fraction), seed=seed, split_seed=split_seed)
+                rows.append((done.result.router, seed, float(fraction), done.result.peak_score))
         for k in sorted({max(1, round(f * len(work.models))) for f in fractions}):
-            done = saverouter_run(work, k=k, seed=seed)
+            done = saverouter_run(work, k=k, seed=seed, split_seed=split_seed)
             rows.append(("SaveRouter", seed, done.supervision_share, done.result.peak_score))
     return pd.DataFrame(rows, columns=["router", "seed", "supervision", "peak_score"])
 

@@ -12,7 +12,8 @@ from test_workload import long_frame
 
 import saverouter as sr
 from saverouter import experiments, plots, show
-from saverouter.published import main_results, published
+from saverouter.cache import Busy
+from saverouter.published import main_results
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -22,7 +23,7 @@ def runs(tmp_path_factory):
     """Every router of Table 1 on a small workload."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SAVEROUTER_CACHE", str(tmp_path_factory.mktemp("cache")))
-        return experiments.main_runs(make_workload(n=800, seed=4), "smoke")
+        return experiments.main_runs({"small": make_workload(n=800, seed=4)}, "smoke")["small"]
 
 
 def test_an_experiment_is_computed_once(own_cache, monkeypatch):
@@ -69,6 +70,7 @@ def test_profiles_cap_workloads():
     assert len(experiments.workload("paretobandit", "standard")) == 3_609
     assert len(experiments.workload("simulated/llmrouterbench", "standard")) == 12_446
     assert len(experiments.workload("simulated/routerbench", "standard")) == 12_500
+    assert len(experiments.workload("simulated/routereval", "smoke")) == 600
     with pytest.raises(sr.SaveRouterError, match="profile"):
         experiments.workload("paretobandit", "large")
 
@@ -80,19 +82,6 @@ def test_published_settings():
     assert [ridge[name]["grouping"] for name in ridge] == ["auto", "global", "auto"]
 
 
-def test_published_rows_obey_their_own_arithmetic():
-    """SA-BEP = H (SA-CR - CR) / (1 - CR): a typing error of one digit would show."""
-    table = published("main_results")
-    assert len(table) == 44 and table.groupby("benchmark").size().eq(11).all()
-    finite = table[np.isfinite(table["sa_bep"])]
-    for _, row in finite.iterrows():
-        low, high = (1e6 * (row["sa_cr"] - row["cost_ratio"] + e) / (1 - row["cost_ratio"]) for e in (-1.1e-4, 1.1e-4))
-        assert low * 0.97 <= row["sa_bep"] <= high * 1.03, row.to_dict()
-    assert np.isinf(table.loc[~np.isfinite(table["sa_bep"]), "sa_cr"]).all()
-    best = table.loc[table.groupby("benchmark")["peak_score"].idxmax(), "method"]
-    assert set(best) == {"SaveRouter"}
-
-
 def test_recovery_is_the_share_from_which_on_the_score_stays():
     curve = pd.DataFrame(
         {"router": "r", "seed": 0, "supervision": [0.1, 0.2, 0.5, 1.0], "peak_score": [0.995, 0.9, 0.991, 1.0]}
@@ -101,10 +90,25 @@ def test_recovery_is_the_share_from_which_on_the_score_stays():
     assert experiments.recovery(curve.assign(peak_score=1.0))["r"] == 0.1
 
 
-def test_saturation_covers_both_routers(own_cache):
+def test_saturation_covers_the_papers_routers_and_ours(own_cache):
     curve = experiments.saturation(make_workload(n=300), [0.2, 1.0], seeds=(1, 2))
-    assert len(curve) == 8 and set(curve["router"]) == {"kNN", "SaveRouter"}
+    assert len(curve) == 12 and set(curve["router"]) == {"EmbedLLM", "kNN", "SaveRouter"}
     assert curve.groupby("router")["supervision"].max().eq(1).all()
+
+
+def test_what_another_process_computes_is_left_for_last(own_cache, monkeypatch):
+    works, asked = {"one": make_workload(n=100, seed=1), "two": make_workload(n=100, seed=2)}, []
+
+    def busy_once(work, router, *, wait, **options):
+        asked.append((work is works["one"], router, wait))
+        if not wait and router == "knn" and work is works["one"]:
+            raise Busy
+        return work, router
+
+    monkeypatch.setattr(experiments, "run", busy_once)
+    found = experiments.main_runs(works, routers=("knn", "uniroute"))
+    assert found == {key: {"kNN": (work, "knn"), "UniRoute": (work, "uniroute")} for key, work in works.items()}
+    assert asked[0] == (True, "knn", False) and asked[-1] == (True, "knn", True) and len(asked) == 5
 
 
 def test_tables_put_the_published_number_beside_the_measured_one(runs):
@@ -152,11 +156,6 @@ def test_charges_are_shares_of_dense_supervision(runs):
     assert barp.interactions == 100 * 160 and barp.cached.supervision_cost < barp.result.supervision_cost
     assert barp.cached.cost_ratio == barp.result.cost_ratio
     assert len(table) == 4
-
-
-def test_claims_have_three_answers():
-    found = show.claims({"yes": np.True_, "no": False, "unknown": None})["here"]
-    assert found.to_dict() == {"yes": "holds", "no": "does not hold", "unknown": "not testable here"}
 
 
 def test_figures_show_what_they_are_given(runs):

@@ -1,7 +1,6 @@
 """The routers for large pools: work that they share changes nothing, and unknown pairs never matter."""
 
 import csv
-import json
 from dataclasses import replace
 
 import numpy as np
@@ -24,6 +23,7 @@ from saverouter.routers.mlp import MLP
 from saverouter.routers.neural import better_pairs, ranking_losses
 from saverouter.routers.routellm_mf import RouteLLMMF
 from saverouter.routers.svm import SVM
+from saverouter.simulate import benchmarks, specification
 
 ROUTERS = [
     MLP(epochs=2),
@@ -305,8 +305,7 @@ def test_routellm_without_a_single_difference(work):
 def test_every_model_of_the_pools_is_described():
     with (data_folder() / "descriptions.csv").open(encoding="utf-8", newline="") as file:
         written = {row["model"]: row["description"] for row in csv.DictReader(file)}
-    pools = [json.loads(path.read_text(encoding="utf-8"))["models"] for path in (data_folder() / "simulated").glob("*")]
-    names = [model["name"] for pool in pools for model in pool]
+    names = [model["name"] for pool in benchmarks() for model in specification(pool)["models"]]
     assert len(names) > 40 and set(names) <= set(written)
     assert describe(names) == [written[name] for name in names]
     assert all(2 <= text.count(". ") + 1 <= 4 for text in written.values())
@@ -324,6 +323,12 @@ def test_every_model_of_the_pools_is_described():
 def test_an_unknown_model_is_described_by_its_name(name, text):
     (found,) = describe([name])
     assert found.startswith(name) and text in found
+
+
+def test_placeholders_of_the_large_pool_are_described_by_their_sizes():
+    names = [model["name"] for model in specification("routereval")["models"]]
+    for name, text in zip(names, describe(names), strict=True):
+        assert text.startswith(f"{name} is a language model. It has ") and text.endswith(" parameters.")
 
 
 def test_text_vectors_fit_any_dimension():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ..acquisition import acquire
+from ..acquisition import acquire, within_groups
 from ..capability import Observations, additive_prior, cost_table, residual_weights, shrunken
 from ..encoders import ResidualFeatures, embed
 from ..errors import SaveRouterError
@@ -30,6 +30,9 @@ class SaveRouter(Router):
     residual_ridge : lambda_ctx of the residual predictors (the paper: 100, and 200 on LLMRouterBench)
     residual_scale : gamma, weight of the residual; 0 leaves it out
     min_observations : outcomes a model needs before it gets a residual predictor
+    newcomer : a model that joined the pool later, or None: it is never among the ``k``, and outcomes of it are bought
+        on ``newcomer_share`` of each group's queries (at least one where there is any), drawn at random
+    newcomer_share : the paper's sparse onboarding takes 0.1; 1 is full supervision of the newcomer
     residual_tolerance : at which the least-squares solver stops (the authors' release: 1e-4)
     seed : of grouping and acquisition
 
@@ -52,6 +55,8 @@ class SaveRouter(Router):
         residual_ridge=100.0,
         residual_scale=2.0,
         min_observations=8,
+        newcomer=None,
+        newcomer_share=0.1,
         residual_tolerance=1e-8,
         seed=42,
     ):
@@ -65,6 +70,8 @@ class SaveRouter(Router):
         self.residual_ridge = residual_ridge
         self.residual_scale = residual_scale
         self.min_observations = min_observations
+        self.newcomer = newcomer
+        self.newcomer_share = newcomer_share
         self.residual_tolerance = residual_tolerance
         self.seed = seed
 
@@ -82,6 +89,8 @@ class SaveRouter(Router):
                 raise SaveRouterError(f"{name} is {value}; expected a finite number >= 0")
         self.grouper_ = Grouper(self.grouping, self.seed).fit(lambda: embed(queries), queries.tasks, len(queries))
         self.groups_ = self.grouper_.train_groups_
+        available = feedback.available(queries)
+        arriving = self._arriving()
         bought = acquire(
             feedback,
             self.groups_,
@@ -90,9 +99,27 @@ class SaveRouter(Router):
             exploration=self.exploration,
             acquisition_prior=self.acquisition_prior,
             seed=self.seed,
-            available=feedback.available(queries),
+            available=available & ~arriving,
         )
+        if arriving.any():
+            column = int(np.flatnonzero(arriving)[0])
+            rows = within_groups(self.groups_, available[:, column], self.newcomer_share, self.seed)
+            later = (rows, np.full(len(rows), column), *feedback.reveal(rows, column))
+            bought = tuple(np.concatenate(pair) for pair in zip(bought, later, strict=True))
         self._learn(queries, *bought)
+
+    def _arriving(self) -> np.ndarray:
+        """(M,) mask of the newcomer in the pool."""
+        arriving = np.array([model == self.newcomer for model in self.models_])
+        if self.newcomer is None:
+            return arriving
+        if not arriving.any():
+            raise SaveRouterError(f"newcomer {self.newcomer!r} is not in the pool; it has {', '.join(self.models_)}")
+        if len(arriving) == 1:
+            raise SaveRouterError(f"newcomer {self.newcomer!r} is the whole pool; there is nothing for it to join")
+        if not 0 < self.newcomer_share <= 1:
+            raise SaveRouterError(f"newcomer_share is {self.newcomer_share}; expected more than 0 and at most 1")
+        return arriving
 
     def _learn(self, queries, rows, models, quality, cost):
         """Everything after the purchase; the outcomes given are all it uses."""
