@@ -103,20 +103,42 @@ class Card:
     question: str
     answer: str
     figure: tuple[str, str] | None  # MIME type and content, as the notebook stores them
+    alt: str  # what the figure shows, for those who cannot see it
 
 
 def card(path: str | Path) -> Card:
     """Title, question, verdict and key figure of an executed notebook."""
     notebook = read(path)
     prose = "\n\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
-    title = re.search(r"^# +(.+)$", prose, re.MULTILINE)
-    verdict = tagged(notebook, "verdict")
+    found = re.search(r"^# +(.+)$", prose, re.MULTILINE)
+    title = _plain(found[1]) if found else Path(path).stem
+    question = _first_paragraph(prose[found.end() :] if found else prose)
+    verdict, figure = tagged(notebook, "verdict"), tagged(notebook, "key-figure")
     return Card(
-        title=_plain(title[1]) if title else Path(path).stem,
-        question=_first_paragraph(prose[title.end() :] if title else prose),
+        title=title,
+        question=question,
         answer=_plain(cell_text(verdict)) if verdict else "",
-        figure=_first_image(tagged(notebook, "key-figure")),
+        figure=_first_image(figure),
+        alt=_said_alt(figure) or f"Key figure: {title}. {question}",
     )
+
+
+def alt_texts(path: str | Path) -> dict[str, str]:
+    """What the figures of each code cell show, by the cell's id: its ``# alt:`` comment, or the heading above it."""
+    notebook, shown = read(path), card(path)
+    key_figure, heading, texts = tagged(notebook, "key-figure"), shown.title, {}
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            heading = _plain(([heading] + re.findall(r"^#+ +(.+)$", cell.source, re.MULTILINE))[-1])
+        elif "id" in cell:
+            texts[cell.id] = shown.alt if cell is key_figure else _said_alt(cell) or f"Figure: {heading}"
+    return texts
+
+
+def _said_alt(cell) -> str:
+    """The ``# alt:`` comment that begins a cell, over as many comment lines as it takes."""
+    said = re.match(r"# *alt: *(.+(?:\n# *.+)*)", cell.source) if cell else None
+    return re.sub(r"\s*\n# *", " ", said[1]).strip() if said else ""
 
 
 def _first_paragraph(prose: str) -> str:

@@ -10,13 +10,33 @@ import seaborn as sns
 from .evaluate import Result
 
 PALETTE = [*sns.color_palette("colorblind"), (0.35, 0.1, 0.1)]
-MARKERS = "osD^vP<>phd"
+MARKERS = "osD^vP<>phd*"  # one more than there are colours, so that no two of many routers look alike
 
 
 def style() -> None:
     """White face, thin grid; call once in a notebook."""
     sns.set_theme(style="whitegrid", context="notebook", rc={"axes.spines.top": False, "axes.spines.right": False})
     plt.rcParams.update({"figure.facecolor": "white", "figure.figsize": (8, 4.5), "svg.hashsalt": "saverouter"})
+
+
+def panels(names) -> tuple:
+    """A figure with one panel a name, two in a row, and the panels by name."""
+    names = list(names)
+    rows, columns = (1, 1) if len(names) == 1 else ((len(names) + 1) // 2, 2)
+    figure, axes = plt.subplots(rows, columns, figsize=(5.5 * columns, 3.7 * rows + 1), squeeze=False)
+    for unused in axes.flat[len(names) :]:
+        unused.axis("off")
+    return figure, dict(zip(names, axes.flat, strict=False))
+
+
+def legend_below(figure, columns: int = 6) -> None:
+    """One legend for all panels, under them."""
+    handles, labels = figure.axes[0].get_legend_handles_labels()
+    columns = min(columns, 3) if len(figure.axes) == 1 else columns
+    height = figure.get_size_inches()[1]
+    lines = -(-len(labels) // columns)
+    figure.legend(handles, labels, loc="lower center", ncols=columns, frameon=False, fontsize="small")
+    figure.tight_layout(rect=(0, (0.1 + 0.28 * lines) / height, 1, 1))
 
 
 def payback(results: dict[str, Result], volume: float | None = None, ax=None):
@@ -108,6 +128,95 @@ def saturation(curve: pd.DataFrame, recovered: pd.Series, ax=None):
     ax.set(xlabel="share of query-model outcomes bought", ylabel="peak score on test outcomes")
     ax.xaxis.set_major_formatter(lambda x, _: f"{x:.0%}")
     ax.legend(frameon=False, loc="lower right")
+    return ax
+
+
+def variants(table: pd.DataFrame, paper: pd.DataFrame, metric: str, ax, label: str = ""):
+    """A row a variant: measured (dot, with the standard deviation over draws) and published (hollow diamond)."""
+    names = table["variant"].tolist()
+    places = np.arange(len(names))[::-1]
+    spread = table.get(f"{metric}_sd", pd.Series(np.nan, table.index))
+    finite = np.isfinite(table[metric].to_numpy())
+    ax.errorbar(table[metric][finite], places[finite], xerr=spread[finite].fillna(0), fmt="o", color=PALETTE[0], ms=7,
+                capsize=3, label="measured (simulated)")  # fmt: skip
+    ax.plot(paper.set_index("variant")[metric].reindex(names), places, "D", color=PALETTE[1], mfc="none", mew=1.6,
+            label="published", ls="")  # fmt: skip
+    for place in places[~finite]:
+        ax.annotate("not reached", (0.98, place), xycoords=("axes fraction", "data"), ha="right", va="center",
+                    color=PALETTE[0], fontsize="small")  # fmt: skip
+    ax.set(yticks=places, yticklabels=names, xlabel=label or metric, ylim=(-0.6, len(names) - 0.4))
+    if metric == "sa_bep":
+        ax.xaxis.set_major_formatter(lambda x, _: short(x))
+    return ax
+
+
+def budget(curve: pd.DataFrame, metric: str, ax, title: str = "", label: str = ""):
+    """A metric against K: SaveRouter's purchases, and as many at random with their standard deviation over draws.
+
+    For the peak score a dashed line shows the largest K. A point that is not reached is left out.
+    """
+    for colour, (policy, name) in zip(PALETTE, (("ucb", "SaveRouter"), ("random", "Random-K")), strict=False):
+        points = curve[curve["policy"] == policy].replace(np.inf, np.nan).sort_values("k")
+        ax.errorbar(points["k"], points[metric], yerr=points[f"{metric}_sd"].fillna(0), fmt="o-", color=colour, ms=5,
+                    capsize=3, label=name)  # fmt: skip
+    if metric == "peak_score":
+        ours = curve[curve["policy"] == "ucb"].set_index("k")["peak_score"]
+        ax.axhline(ours[ours.index.max()], color="0.4", lw=1, ls="--", label="SaveRouter at the largest K")
+        ax.axhline(curve["best_single"].iloc[0], color="0.4", lw=1, ls=":", label="best single model")
+    else:
+        ax.set_yscale("log")
+        ax.yaxis.set_major_formatter(lambda y, _: short(y))
+        ax.yaxis.set_minor_formatter(lambda y, _: "")
+    ax.set(xlabel="K, outcomes bought a query", ylabel=label, title=title, xticks=sorted(curve["k"].unique()))
+    return ax
+
+
+def targets(table: pd.DataFrame, ax, title: str = ""):
+    """Break-even volume against the quality target, a line a router; a target it cannot reach or save at is left out."""
+    for number, (name, points) in enumerate(table.groupby("method", sort=False)):
+        points = points.replace(np.inf, np.nan).sort_values("target")
+        ours = name == "SaveRouter"
+        ax.plot(points["target"], points["sa_bep"], marker=MARKERS[number % len(MARKERS)], label=name,
+                color="black" if ours else PALETTE[number % len(PALETTE)], lw=2.5 if ours else 1.2, ms=6,
+                zorder=3 if ours else 2)  # fmt: skip
+    ax.set_yscale("log")
+    ax.yaxis.set_major_formatter(lambda y, _: short(y))
+    ax.yaxis.set_minor_formatter(lambda y, _: "")
+    ax.set(xlabel="quality target, share of the best single model's", ylabel="queries until payback", title=title)
+    ax.set_xticks(sorted(table["target"].unique()))
+    return ax
+
+
+def arrivals(table: pd.DataFrame, ax, title: str = ""):
+    """Peak score for each arriving model: a tenth of its feedback, all of it, and the best dense router."""
+    places = np.arange(len(table))
+    for colour, marker, (kind, name) in zip(PALETTE, "osD", (
+        ("10", "SaveRouter, 10% of its feedback"), ("100", "SaveRouter, all of it"), ("dense", "best dense router"),
+    ), strict=False):  # fmt: skip
+        ax.plot(places, table[f"peak_score_{kind}"], marker, color=colour, ms=8, label=name, ls="")
+    ax.set(xticks=places, xticklabels=table["arrival"], xlim=(-0.5, len(table) - 0.5), title=title)
+    ax.set(ylabel="peak score on test outcomes", xlabel="arriving model")
+    return ax
+
+
+def seeds(table: pd.DataFrame, metric: str, ax, label: str = ""):
+    """Every seed as a dot, a column a benchmark and router; a metric that is not reached is marked above the axis."""
+    methods = list(dict.fromkeys(table["method"]))
+    for column, (_, rows) in enumerate(table.groupby("benchmark", sort=False)):
+        for number, method in enumerate(methods):
+            values = rows.loc[rows["method"] == method, metric].to_numpy()
+            x = column + 0.22 * (number - (len(methods) - 1) / 2)
+            finite = values[np.isfinite(values)]
+            ax.plot(np.full(len(finite), x), finite, "o", color=PALETTE[number], ms=6, alpha=0.75,
+                    label=method if column == 0 else None, ls="")  # fmt: skip
+            if len(finite) < len(values):
+                ax.annotate(f"{method}: {len(values) - len(finite)} never", (column, 1.01 + 0.05 * number), ha="center",
+                            xycoords=("data", "axes fraction"), color=PALETTE[number], fontsize="x-small")  # fmt: skip
+    names = list(dict.fromkeys(table["benchmark"]))
+    ax.set(xticks=range(len(names)), xticklabels=names, ylabel=label or metric, xlim=(-0.5, len(names) - 0.5))
+    if metric == "sa_bep":
+        ax.set_yscale("log")
+        ax.yaxis.set_major_formatter(lambda y, _: short(y))
     return ax
 
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import nbformat
+from joblib import cpu_count
 
 from . import notebooks, report
 from .cache import atomic_path, digest_of, digest_of_files
@@ -172,11 +173,17 @@ def environment(**variables: str):
             os.environ.pop(name) if value is None else os.environ.update({name: value})
 
 
-def run(tasks: list[Task], jobs: int = 1, force: bool = False, say=print) -> list[Outcome]:
-    """Run what is not done yet, keep the index up to date, and report each notebook as it ends."""
+def run(tasks: list[Task], jobs: int = 1, force: bool = False, say=print, minutes=None) -> list[Outcome]:
+    """Run what is not done yet, keep the index up to date, and report each notebook as it ends.
+
+    ``minutes`` tells how long a task may take: of several at a time, the longest start first, so that none is left
+    to the end alone.
+    """
     outcomes = [Outcome(task.name, "kept") for task in tasks if not force and task.is_done()]
     kept = {outcome.name for outcome in outcomes}
     waiting = [task for task in tasks if task.name not in kept]
+    if minutes and jobs > 1:
+        waiting.sort(key=minutes, reverse=True)
     for name in sorted(kept):
         say(f"{name}: unchanged since it last finished, kept")
     for outcome in _outcomes(waiting, min(jobs, len(waiting)), say):
@@ -196,7 +203,7 @@ def _outcomes(tasks: list[Task], jobs: int, say):
         return
     for task in tasks:
         say(f"{task.name}: queued, {jobs} at a time")
-    limit = str(max(1, (os.cpu_count() or 1) // jobs))
+    limit = str(max(1, cpu_count() // jobs))  # of the cores this process may use, which a container may restrict
     limits = {name: os.environ.get(name, limit) for name in THREADS}
     with environment(**limits), multiprocessing.get_context("spawn").Pool(jobs, _worker_signals) as pool:
         yield from pool.imap_unordered(run_task, tasks)

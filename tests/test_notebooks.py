@@ -1,10 +1,14 @@
 """The committed notebooks have the same bones, were executed in order, and run headlessly."""
 
 import re
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
+import nbformat
 import pytest
+from nbformat.v4 import new_code_cell, new_notebook
 
 from saverouter import notebooks, runner
 
@@ -35,6 +39,29 @@ def test_executed_in_order_with_outputs(path):
     cells = code_cells(path)
     assert [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1))
     assert any(cell.outputs for cell in cells)
+
+
+@every_notebook
+def test_tables_and_verdict_are_compared(path):
+    """nbval passes over cells with the ignore tag; what is left must be worth comparing."""
+    cells = [cell for cell in code_cells(path) if "nbval-ignore-output" not in cell.metadata.get("tags", [])]
+    assert any("verdict" in cell.metadata.get("tags", []) for cell in cells)
+    assert sum(len(output_text(cell)) > 40 for cell in cells) >= 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("shown", "status"), [("0.2329", 0), ("0.2420", 1)])
+def test_nbval_notices_a_changed_table(tmp_path, shown, status):
+    """Two decimals count; further digits may differ between processors."""
+    code = "from IPython.display import HTML\nHTML('<table><tr><td>%.4f</td></tr></table>' % 0.232)"
+    notebook = new_notebook(cells=[new_code_cell(code)], metadata={"kernelspec": notebooks.KERNEL})
+    path = tmp_path / "00_table.ipynb"
+    nbformat.write(notebook, path)
+    notebooks.refresh(path)
+    path.write_text(path.read_text(encoding="utf-8").replace("0.2320</td>", f"{shown}</td>"), encoding="utf-8")
+    rules = f"--nbval-sanitize-with={ROOT / 'notebooks' / 'nbval.cfg'}"
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--nbval", rules, str(path)]
+    assert subprocess.run(command, cwd=tmp_path, capture_output=True).returncode == status
 
 
 @every_notebook

@@ -1,6 +1,7 @@
 """The runner, on small throw-away notebooks."""
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -12,7 +13,7 @@ import papermill
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from saverouter import notebooks, reproduce, runner
+from saverouter import notebooks, report, reproduce, runner
 from saverouter.errors import SaveRouterError
 
 FIGURE = """from IPython.display import Image, display
@@ -69,13 +70,121 @@ def test_runs_and_writes_pages(folder, capsys):
     page = (reports / "smoke" / "index.html").read_text()
     assert "One &amp; &lt;only&gt;" in page and "Does it pay, at K? See" in page
     assert "It pays &lt;b&gt;: smoke 7" in page and "data:image/png;base64," in page
+    front = (reports / "index.html").read_text()
+    assert "It pays &lt;b&gt;: smoke 7" in front and "No other profile was run" in front
     for link in ("notebooks/00_first.html", "notebooks/00_first.ipynb", "tables/main.csv"):
-        assert f'href="{link}"' in page and (reports / "smoke" / link).exists()
+        assert f'href="{link}"' in page and f'href="smoke/{link}"' in front and (reports / "smoke" / link).exists()
     assert (reports / "smoke" / "tables" / "main.csv").read_text() == "sa_bep\ninf\n"
-    assert 'href="smoke/index.html"' in (reports / "index.html").read_text()
     shown = (reports / "smoke" / "notebooks" / "00_first.html").read_text()
     assert "Hide code" in shown and 'href="01_next.html"' in shown and "<em>Q</em><sub>b</sub>" in shown
     assert "MB of disk" in capsys.readouterr().out.splitlines()[0]
+
+
+def finish(reports, profile, *names, failed=(), **parameters):
+    """Leave behind what a finished or failed run of throw-away notebooks would."""
+    folder = reports / profile
+    (folder / "notebooks").mkdir(parents=True, exist_ok=True)
+    (folder / ".done").mkdir(exist_ok=True)
+    for name in names:
+        path = write(folder / "notebooks", name, title=f"{name} of {profile}")
+        report.write_page(path, path.with_suffix(".html"))
+        marker = {"fingerprint": "", "parameters": {"profile": profile, **parameters}, "files": []}
+        (folder / ".done" / f"{name}.json").write_text(json.dumps(marker))
+    for name in failed:
+        write(folder / "notebooks", f"{name}.failed", title=f"{name} of {profile}")
+    report.write_index(folder)
+    return (reports / "index.html").read_text()
+
+
+def test_the_front_page_shows_the_largest_profile_that_is_complete(tmp_path):
+    both = ("00_a", "01_b")
+    assert "00_a of paper" in finish(tmp_path, "paper", "00_a")
+    front = finish(tmp_path, "smoke", *both)
+    assert "01_b of smoke" in front and "profile <strong>smoke</strong>" in front
+    assert '<a href="paper/index.html">paper</a> (1 notebook)' in front and 'href="smoke/index.html"' not in front
+    front = finish(tmp_path, "standard", *both, benchmark="sprout", seed=1)
+    assert "01_b of standard" in front and "run with <strong>benchmark = sprout, seed = 1</strong>" in front
+    front = finish(tmp_path, "smoke", failed=["02_c"])  # now no profile has all three
+    assert "00_a of paper" in front and "smoke</a> (2 notebooks, 1 failed)" in front
+    assert "02_c of smoke" in (tmp_path / "smoke" / "index.html").read_text()
+
+
+def test_every_link_of_an_index_leads_somewhere(tmp_path):
+    finish(tmp_path, "smoke", "00_a", "01_b", failed=["02_c"])
+    finish(tmp_path, "standard", "00_a")
+    for page in (tmp_path / "index.html", tmp_path / "smoke" / "index.html"):
+        text = page.read_text()
+        files, anchors = re.findall(r'href="([^"#]+)"', text), re.findall(r'href="#([^"]+)"', text)
+        assert files and not [file for file in files if not (page.parent / file).exists()]
+        assert anchors and not [anchor for anchor in anchors if f'id="{anchor}"' not in text]
+
+
+def test_pages_lead_to_their_neighbours(tmp_path):
+    def bar(name):
+        page = (tmp_path / "smoke" / "notebooks" / f"{name}.html").read_text()
+        (nav,) = re.findall(r'<nav id="bar".*?</nav>', page, flags=re.DOTALL)
+        return re.findall(r'href="(.+?)"', nav)
+
+    finish(tmp_path, "smoke", "00_a", "02_c")
+    assert bar("00_a") == ["../index.html", "02_c.html"] and bar("02_c") == ["../index.html", "00_a.html"]
+    finish(tmp_path, "smoke", "01_b")
+    assert bar("01_b") == ["../index.html", "00_a.html", "02_c.html"] and bar("02_c") == ["../index.html", "01_b.html"]
+    (tmp_path / "smoke" / "notebooks" / "01_b.html").unlink()
+    report.write_index(tmp_path / "smoke")
+    assert bar("00_a") == ["../index.html", "02_c.html"]
+
+
+def test_figures_say_what_they_show(folder):
+    image = nbformat.v4.new_output("display_data", {"image/png": "AAAA"})
+    figures = {"# alt: a <rising>\n# line\nplot()": ["key-figure"], "# alt: falling\nplot()": [], "plot()": []}
+    cells = [new_markdown_cell("# Title\n\nWhy?")]
+    cells += [new_code_cell(source, outputs=[image], metadata={"tags": tags}) for source, tags in figures.items()]
+    cells.insert(3, new_markdown_cell("## The *third*\n\ntext"))
+    path = folder / "00_figures.ipynb"
+    nbformat.write(new_notebook(cells=cells), path)
+    assert notebooks.card(path).alt == "a <rising> line"
+    report.write_page(path, path.with_suffix(".html"))
+    page = path.with_suffix(".html").read_text()
+    assert re.findall(r'alt="(.*?)"', page) == ["a &lt;rising&gt; line", "falling", "Figure: The third"]
+    cells[1].source = "plot()"
+    nbformat.write(new_notebook(cells=cells), path)
+    assert notebooks.card(path).alt == "Key figure: Title. Why?"
+
+
+def test_of_several_at_a_time_the_longest_start_first(folder, tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr(runner, "_outcomes", lambda tasks, jobs, say: asked.append([task.name for task in tasks]) or [])
+    monkeypatch.setattr(reproduce, "MINUTES", {"00": (1, 1, 1), "01": (3, 1, 1), "02": (2, 9, 9)})
+    monkeypatch.setattr(reproduce, "SHARED", (0.5, 1, 1))  # runs that 02 has in common with others count for its place
+    for name in ("00_a", "01_b", "02_c", "09_new"):
+        write(folder, name)
+    assert command(folder, "--jobs", "2") == command(folder) == 0
+    assert asked == [["09_new", "01_b", "02_c", "00_a"], ["00_a", "01_b", "02_c", "09_new"]]
+
+
+def test_work_that_notebooks_share_is_estimated_once(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(reproduce, "MINUTES", {"02": (1, 1, 1), "05": (1, 1, 1), "08": (4, 4, 4)})
+    monkeypatch.setattr(reproduce, "SHARED", (10, 10, 10))
+    tasks = runner.plan([write(folder, name) for name in ("02_a", "05_b", "08_c")], "smoke", {}, {}, tmp_path)
+    assert reproduce.estimate(tasks).startswith("about 16 min") and reproduce.estimate(tasks, 2).startswith("about 8 min")
+    assert reproduce.estimate(tasks[2:], 2).startswith("about 4 min")
+    assert reproduce.estimate([]) == "nothing has changed since they finished"
+
+
+@pytest.mark.slow
+def test_notebooks_at_a_time_share_the_cores(folder, monkeypatch):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "7")  # what the user says counts
+    monkeypatch.setattr(runner, "cpu_count", lambda: 2)
+    code = (
+        "import os, torch\ntorch.get_num_threads(), os.environ['OMP_NUM_THREADS'], os.environ['OPENBLAS_NUM_THREADS']"
+    )
+    write(folder, "00_a", code=code)
+    write(folder, "01_b", code=code)
+    assert command(folder, "--jobs", "2") == 0
+    for name in ("00_a", "01_b"):
+        notebook = notebooks.read(folder.parent / "reports" / "smoke" / "notebooks" / f"{name}.ipynb")
+        assert [notebooks.cell_text(cell) for cell in notebook.cells if cell.source == code] == ["(1, '1', '7')"]
 
 
 def test_keeps_what_is_done_until_an_input_changes(folder, tmp_path, monkeypatch):
