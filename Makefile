@@ -2,7 +2,7 @@
 
 PYTHON  ?= python3
 PROFILE ?= standard
-JOBS    ?= 1
+JOBS    ?= 2
 WORKERS ?= 2
 # Arguments for pip that fetch torch before the rest, e.g. a CPU-only build (see README).
 TORCH_ARGS ?=
@@ -16,6 +16,8 @@ export HF_HUB_OFFLINE ?= 1
 # Two notebooks or test files at a time, one thread each, share two cores better than two threads each.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_NUM_THREADS=1
 PYTEST     := $(ONE_THREAD) $(PY) -m pytest -n $(WORKERS) --dist loadfile
+
+NBVAL      := --nbval --nbval-sanitize-with=notebooks/nbval.cfg
 
 .DEFAULT_GOAL := help
 .PHONY: help install reproduce smoke test check lint lab refresh lock clean clean-all moved
@@ -45,18 +47,18 @@ $(STAMP): requirements.txt constraints.txt pyproject.toml
 	$(PY) -m pip install -r requirements.txt -c constraints.txt
 	@printf '%s' "$(CURDIR)" > $(STAMP)
 
-reproduce: $(STAMP) ## run the notebooks and write reports/: 9 minutes, 300 MB (PROFILE=smoke|standard|paper NOTEBOOK=02 BENCHMARK=... SEED=... FORCE=1)
+reproduce: $(STAMP) ## run the notebooks and write reports/: 15 minutes, 1.3 GB (PROFILE=smoke|standard|paper NOTEBOOK=02 BENCHMARK=... SEED=... FORCE=1)
 	$(PY) -m saverouter.reproduce --profile '$(PROFILE)' --jobs $(JOBS) $(if $(NOTEBOOK),--notebook '$(NOTEBOOK)') \
 	  $(if $(BENCHMARK),--benchmark '$(BENCHMARK)') $(if $(SEED),--seed $(SEED)) $(if $(FORCE),--force)
 
-smoke: $(STAMP) ## run the notebooks small, to see that all works: 2 minutes, 50 MB
-	$(PY) -m saverouter.reproduce --profile smoke --jobs 2 $(if $(NOTEBOOK),--notebook '$(NOTEBOOK)')
+smoke: $(STAMP) ## run the notebooks small, to see that all works: 3 minutes, 200 MB
+	$(PY) -m saverouter.reproduce --profile smoke --jobs $(JOBS) $(if $(NOTEBOOK),--notebook '$(NOTEBOOK)')
 
-test: lint ## everything that must hold: lint, tests, notebooks run and compared: 3 minutes
-	$(PYTEST) --nbval tests notebooks
+test: lint ## everything that must hold: lint, tests, notebooks run and compared: 8 minutes
+	$(PYTEST) $(NBVAL) tests notebooks
 
-check: $(STAMP) ## only compare the committed notebooks' outputs with fresh ones: 2 minutes
-	$(PYTEST) --nbval notebooks
+check: $(STAMP) ## only compare the committed notebooks' outputs with fresh ones: 3 minutes
+	$(PYTEST) $(NBVAL) notebooks
 
 lint: $(STAMP) ## ruff, a second
 	$(PY) -m ruff check saverouter tests notebooks benchmarks
