@@ -10,14 +10,16 @@ from pathlib import Path
 import numpy as np
 
 from .errors import SaveRouterError, did_you_mean
+from .originals import LOADERS, load_original
 from .readers import read_table
 from .simulate import benchmarks, simulate
 from .workload import Workload
 
 
 def names() -> list[str]:
-    """The workloads that come with the project."""
-    return ["paretobandit", *(f"simulated/{name}" for name in benchmarks(large_pool=True))]
+    """The workloads that come with the project, and those it loads once they were fetched ("original/...")."""
+    every = benchmarks(large_pool=True)
+    return ["paretobandit", *(f"simulated/{name}" for name in every), *(f"original/{name}" for name in LOADERS)]
 
 
 def load(name: str | os.PathLike, *, size: int | None = None, seed: int | None = None) -> Workload:
@@ -25,15 +27,19 @@ def load(name: str | os.PathLike, *, size: int | None = None, seed: int | None =
 
     Parameters
     ----------
-    name : "paretobandit", "simulated/routerbench" and its like (``saverouter.names()`` lists them), or the
-        path of a CSV or Parquet file; a file that is not found is looked for in ``$SAVEROUTER_DATA``
+    name : "paretobandit", "simulated/routerbench" and its like (``saverouter.names()`` lists them), "original/routerbench"
+        for the real one (fetch it first: ``make data``), or the path of a CSV or Parquet file; a file that is not found
+        is looked for in ``$SAVEROUTER_DATA``
     size : number of queries; a simulated benchmark is generated at that size, anything else is sampled
     seed : of the simulation or of the sample; 0 unless given
     """
     text = os.fspath(name)
     if text.startswith("simulated/"):
         return simulate(text.removeprefix("simulated/"), size=size, seed=seed or 0)
-    work = paretobandit() if text == "paretobandit" else read_table(_find(text))
+    if text.startswith("original/"):
+        work = load_original(text.removeprefix("original/"))
+    else:
+        work = paretobandit() if text == "paretobandit" else read_table(_find(text))
     return work if size is None else sample(work, size, seed or 0)
 
 

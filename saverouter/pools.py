@@ -6,13 +6,15 @@ how good that size is on average, and how far its models lie apart.
 
 from __future__ import annotations
 
+import math
 import re
 
 import numpy as np
 
 from .errors import SaveRouterError
 
-SIZE = re.compile(r"-(?:(\d+)x)?(\d+(?:\.\d+)?)b(?![a-z0-9])", re.IGNORECASE)
+PRODUCT = re.compile(r"-(\d+(?:\.\d+)?(?:x\d+(?:\.\d+)?)+)b", re.IGNORECASE)
+PLAIN = re.compile(r"-(\d+(?:\.\d+)?)\s*b\b", re.IGNORECASE)
 
 
 def models_by_rule(rule: dict, listed: list[dict]) -> list[dict]:
@@ -40,12 +42,16 @@ def models_by_rule(rule: dict, listed: list[dict]) -> list[dict]:
     return [{**model, "price": float(price)} for model, price in zip(models, prices, strict=True)]
 
 
-def billions(name: str) -> float:
-    """Parameters in billions, from the size after a hyphen: 7 of "-7b", 1.5 of "-1.5b", 56 of "-8x7b"."""
-    found = SIZE.search(name)
-    if found is None:
-        raise SaveRouterError(f"model {name!r} has no parameter size in its name; expected one like '-7b' or '-8x7b'")
-    return int(found[1] or 1) * float(found[2])
+def billions(name: str) -> float | None:
+    """Parameters in billions, from the size after a hyphen, by RouterEval's rule; None where a name tells none.
+
+    A product counts wherever it stands, by its whole part: 56 of "-8x7b", 7 of "-4x1.8b". Else it is the first plain size:
+    7 of "-7b", 1.5 of "-1.5b".
+    """
+    if product := PRODUCT.search(name):
+        return float(int(math.prod(float(factor) for factor in product[1].lower().split("x"))))
+    plain = PLAIN.search(name)
+    return float(plain[1]) if plain else None
 
 
 def prices_by_size(names: list[str]) -> np.ndarray:
@@ -53,7 +59,11 @@ def prices_by_size(names: list[str]) -> np.ndarray:
 
     The cheapest model of any pool costs 1/6, the dearest 5/6.
     """
-    logs = np.log1p([billions(name) for name in names])
+    sizes = [billions(name) for name in names]
+    if None in sizes:
+        name = names[sizes.index(None)]
+        raise SaveRouterError(f"model {name!r} has no parameter size in its name; expected one like '-7b' or '-8x7b'")
+    logs = np.log1p(sizes)
     lowest, width = logs.min(), np.ptp(logs)
     if width == 0:
         raise SaveRouterError("all models have the same parameter size; their costs need at least two sizes")

@@ -1,6 +1,8 @@
 """Small workloads that tests share. They bring their own vectors, so that no encoder has to run."""
 
 import os
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,6 +10,7 @@ import numpy as np
 import pytest
 
 from saverouter import Workload
+from saverouter.cache import cache_folder
 
 
 def make_workload(n=300, models=5, tasks=4, *, missing=0.0, seed=0, with_vectors=True, flat_cost=False) -> Workload:
@@ -64,6 +67,59 @@ def real_data() -> Path:
     if not folder or not Path(folder).is_dir():
         pytest.skip("SAVEROUTER_DATA does not name a folder of recorded outcome tables")
     return Path(folder)
+
+
+@pytest.fixture
+def no_downloads(tmp_path, monkeypatch) -> Path:
+    """Fetched files are looked for, and put, in a folder of the test's own."""
+    from saverouter import originals
+    from saverouter.originals import fetch, registry
+
+    monkeypatch.delenv("SAVEROUTER_DATA", raising=False)
+    for module in (originals, fetch, registry):
+        monkeypatch.setattr(module, "download_folder", lambda benchmark: tmp_path / "fetched" / benchmark)
+    return tmp_path / "fetched"
+
+
+@pytest.fixture
+def tiny_clip(tmp_path):
+    """A randomly initialised CLIP with the interface, and the width, of the real one."""
+    from transformers import CLIPConfig, CLIPModel, CLIPProcessor, CLIPTokenizer
+    from transformers.models.clip import CLIPImageProcessorPil
+
+    letters = [chr(code) for code in range(97, 123)]
+    tokens = [*letters, *(f"{letter}</w>" for letter in letters), "<|startoftext|>", "<|endoftext|>"]
+    end = len(tokens) - 1
+    small = dict(hidden_size=16, intermediate_size=16, num_hidden_layers=1, num_attention_heads=2)
+    text = dict(small, vocab_size=len(tokens), bos_token_id=end - 1, eos_token_id=end, pad_token_id=end)
+    vision = dict(small, image_size=32, patch_size=16)
+    CLIPModel(CLIPConfig(text_config=text, vision_config=vision, projection_dim=512)).save_pretrained(tmp_path)
+    images = CLIPImageProcessorPil(size={"shortest_edge": 32}, crop_size={"height": 32, "width": 32})
+    words = CLIPTokenizer(vocab={token: number for number, token in enumerate(tokens)}, merges=[])
+    CLIPProcessor(images, words).save_pretrained(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture(scope="session")
+def release() -> Path:
+    """The release in a folder of its own, because its package has the name of ours."""
+    folder = cache_folder("release-0.1.0")
+    if not (folder / "saverouter").is_dir():
+        command = [
+            sys.executable,
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--no-deps",
+            "--target",
+            str(folder),
+            "saverouter==0.1.0",
+        ]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode:
+            pytest.skip(f"the authors' release cannot be installed here: {done.stderr.strip().splitlines()[-1]}")
+    return folder
 
 
 def corrupted(work: Workload, keep: np.ndarray, seed=1) -> Workload:

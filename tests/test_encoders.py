@@ -82,51 +82,6 @@ def test_own_vectors_take_the_encoders_place_and_join_the_features(work):
     np.testing.assert_allclose(features[:, -4:].toarray(), work.vectors)
 
 
-def test_clip_without_weights_says_what_to_do(monkeypatch, tmp_path):
-    monkeypatch.delenv("SAVEROUTER_CLIP", raising=False)
-    for folder in (None, tmp_path):
-        with pytest.raises(sr.SaveRouterError, match="no CLIP ViT-B/16 weights .* name its folder in SAVEROUTER_CLIP"):
-            encoders.clip_vectors(["a"], ["a.png"], weights=folder)
-
-
-@pytest.fixture
-def tiny_clip(tmp_path):
-    """A randomly initialised CLIP with the interface, and the width, of the real one."""
-    from transformers import CLIPConfig, CLIPModel, CLIPProcessor, CLIPTokenizer
-    from transformers.models.clip import CLIPImageProcessorPil
-
-    letters = [chr(code) for code in range(97, 123)]
-    tokens = [*letters, *(f"{letter}</w>" for letter in letters), "<|startoftext|>", "<|endoftext|>"]
-    end = len(tokens) - 1
-    small = dict(hidden_size=16, intermediate_size=16, num_hidden_layers=1, num_attention_heads=2)
-    text = dict(small, vocab_size=len(tokens), bos_token_id=end - 1, eos_token_id=end, pad_token_id=end)
-    vision = dict(small, image_size=32, patch_size=16)
-    CLIPModel(CLIPConfig(text_config=text, vision_config=vision, projection_dim=512)).save_pretrained(tmp_path)
-    images = CLIPImageProcessorPil(size={"shortest_edge": 32}, crop_size={"height": 32, "width": 32})
-    words = CLIPTokenizer(vocab={token: number for number, token in enumerate(tokens)}, merges=[])
-    CLIPProcessor(images, words).save_pretrained(tmp_path)
-    return tmp_path
-
-
-def test_clip_joins_text_and_image_at_equal_weight(tiny_clip):
-    from PIL import Image
-
-    paths = []
-    for number in range(3):
-        paths.append(tiny_clip / f"{number}.png")
-        pixels = np.random.default_rng(number).integers(0, 255, (40, 50, 3), dtype=np.uint8)
-        Image.fromarray(pixels).save(paths[-1])
-    vectors = encoders.clip_vectors(["a chart", "a chart", "a word " * 200], paths, weights=tiny_clip)
-    assert vectors.shape == (3, 1024) and vectors.dtype == np.float32
-    np.testing.assert_allclose(np.linalg.norm(vectors[:, :512], axis=1), np.sqrt(0.5), atol=1e-5)
-    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
-    np.testing.assert_allclose(vectors[0, :512], vectors[1, :512], atol=1e-5)  # same text
-    assert np.abs(vectors[0, 512:] - vectors[1, 512:]).max() > 1e-3  # other image
-    (tiny_clip / "bad.png").write_bytes(b"not an image")
-    with pytest.raises(sr.SaveRouterError, match="bad.png' cannot be read .* replace or drop it"):
-        encoders.clip_vectors(["a"], [tiny_clip / "bad.png"], weights=tiny_clip)
-
-
 def test_files_appear_whole_or_not_at_all(tmp_path):
     target = tmp_path / "kept.txt"
     target.write_text("old")

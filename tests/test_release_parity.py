@@ -13,34 +13,11 @@ import scipy.sparse as sp
 
 import saverouter as sr
 from saverouter.acquisition import acquire
-from saverouter.cache import cache_folder
 from saverouter.encoders import ResidualFeatures
 
 RUNNER = Path(__file__).with_name("release_runner.py")
 CASES = [(name, k) for name in ("routerbench_5shot_3tasks.parquet", "simulated/routerbench", "simulated/llmrouterbench")
          for k in (1, 2, 4)]  # fmt: skip
-
-
-@pytest.fixture(scope="session")
-def release() -> Path:
-    """The release in a folder of its own, because its package has the name of ours."""
-    folder = cache_folder("release-0.1.0")
-    if not (folder / "saverouter").is_dir():
-        command = [
-            sys.executable,
-            "-m",
-            "pip",
-            "install",
-            "--quiet",
-            "--no-deps",
-            "--target",
-            str(folder),
-            "saverouter==0.1.0",
-        ]
-        done = subprocess.run(command, capture_output=True, text=True)
-        if done.returncode:
-            pytest.skip(f"the authors' release cannot be installed here: {done.stderr.strip().splitlines()[-1]}")
-    return folder
 
 
 class GivenGroups:

@@ -1,0 +1,114 @@
+"""Questions on pictures as numbers: frozen CLIP ViT-B/16 vectors, kept by content, so that a pair is encoded once."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from .cache import cache_folder
+from .encoders import VectorStore, no_progress_bar
+from .errors import SaveRouterError
+
+WEIGHTS = ("model.safetensors", "pytorch_model.bin")
+BATCH = 32
+SHARD = 512  # pairs encoded between two saves: what an interruption may lose
+
+
+def clip_vectors(prompts, images, *, weights: str | Path | None = None) -> np.ndarray:
+    """(n, 1024) vectors: unit text and image vectors side by side, normalised again, so that each half counts alike.
+
+    ``weights`` (or ``$SAVEROUTER_CLIP``, or what ``make data BENCHMARK=mmrbench`` fetched) is a folder with the model in the
+    format of transformers; it is never fetched here. A picture that cannot be read is an error.
+    """
+    folder = _weights_folder(weights)
+    keys = [_key(prompt, path) for prompt, path in zip(prompts, images, strict=True)]
+    store = VectorStore(cache_folder("clip", _model_id(folder)))
+    known = store.read()
+    todo = {key: pair for key, *pair in zip(keys, prompts, images, strict=True) if key not in known}
+    names = list(todo)
+    for start in range(0, len(names), SHARD):
+        part = names[start : start + SHARD]
+        if sys.stderr.isatty():
+            print(f"\rencoding with CLIP: {start:,} of {len(names):,} ", end="", file=sys.stderr, flush=True)
+        store.add(part, _encode(folder, [todo[key] for key in part]))
+    known = store.read()
+    return np.stack([known[key] for key in keys]) if keys else np.empty((0, 1024), np.float32)
+
+
+def _weights_folder(given: str | Path | None) -> Path:
+    from .originals.registry import download_folder
+
+    folder = Path(given or os.environ.get("SAVEROUTER_CLIP") or download_folder("clip")).expanduser()
+    if not (folder / "config.json").is_file() or not any((folder / name).is_file() for name in WEIGHTS):
+        raise SaveRouterError(
+            f"no CLIP ViT-B/16 weights in {folder.name}/: fetch them with 'make data BENCHMARK=mmrbench', name a folder that "
+            "has them in SAVEROUTER_CLIP, or give the workload its own vectors"
+        )
+    return folder
+
+
+def _key(prompt: str, path: str | Path) -> bytes:
+    """A pair by the text and by what is in the picture's file."""
+    try:
+        content = Path(path).read_bytes()
+    except OSError as error:
+        raise SaveRouterError(
+            f"picture {Path(path).name!r} cannot be read ({error.strerror}); replace or drop it"
+        ) from error
+    digest = hashlib.blake2b(prompt.encode("utf-8", "surrogatepass"), digest_size=16)
+    digest.update(b"\0" + hashlib.blake2b(content, digest_size=16).digest())
+    return digest.digest()
+
+
+@cache
+def _model_id(folder: Path) -> str:
+    """Vectors of other weights are kept apart."""
+    weights = next(folder / name for name in WEIGHTS if (folder / name).is_file())
+    with weights.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()[:12]
+
+
+@cache
+def _model(folder: Path):
+    from transformers import CLIPModel, CLIPTokenizer
+    from transformers.models.clip import CLIPImageProcessorPil  # the same pixels with and without torchvision
+
+    with no_progress_bar():
+        model = CLIPModel.from_pretrained(folder, local_files_only=True).eval()
+        words = CLIPTokenizer.from_pretrained(folder, local_files_only=True)
+        pictures = CLIPImageProcessorPil.from_pretrained(folder, local_files_only=True)
+    return model, words, pictures
+
+
+def _encode(folder: Path, pairs: list) -> np.ndarray:
+    import torch
+
+    model, words, pictures = _model(folder)
+    halves = []
+    with torch.inference_mode():
+        for start in range(0, len(pairs), BATCH):
+            prompts, images = zip(*pairs[start : start + BATCH], strict=True)
+            text = words(list(prompts), return_tensors="pt", padding=True, truncation=True, max_length=77)
+            pixels = pictures(images=[_picture(path) for path in images], return_tensors="pt")
+            out = model(**text, **pixels)
+            halves.append(torch.cat([_unit(out.text_embeds), _unit(out.image_embeds)], dim=1))
+        return _unit(torch.cat(halves)).numpy().astype(np.float32)
+
+
+def _picture(path):
+    from PIL import Image
+
+    try:
+        with Image.open(path) as opened:
+            return opened.convert("RGB")
+    except (OSError, Image.DecompressionBombError) as error:
+        raise SaveRouterError(f"picture {Path(path).name!r} cannot be read ({error}); replace or drop it") from error
+
+
+def _unit(rows):
+    return rows / rows.norm(dim=-1, keepdim=True)

@@ -1,0 +1,113 @@
+"""Which files make up an original benchmark, where they come from, where they lie, and which bytes they must hold.
+
+``data/registry.csv`` pins every file to a revision of its publisher's repository. Size and hash are written there when a file
+is first trusted, and enforced from then on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+
+import pandas as pd
+
+from ..cache import atomic_path, cache_folder, only_one
+from ..errors import SaveRouterError, did_you_mean
+from ..paths import data_folder
+
+
+@dataclass(frozen=True)
+class Source:
+    """One file: the repository on the hub, its revision (a whole one once it was fetched), and what it must hold."""
+
+    benchmark: str
+    repo: str
+    kind: str
+    revision: str
+    file: str
+    bytes: str
+    sha256: str
+
+    @property
+    def is_trusted(self) -> bool:
+        return bool(self.sha256)
+
+
+def registry_file() -> Path:
+    return data_folder() / "registry.csv"
+
+
+def sources(benchmark: str | None = None) -> list[Source]:
+    """The files of a benchmark, or all."""
+    table = pd.read_csv(registry_file(), dtype=str, keep_default_na=False)
+    every = [Source(**row) for row in table.to_dict("records")]
+    if benchmark is None:
+        return every
+    found = [source for source in every if source.benchmark == benchmark]
+    if not found:
+        known = list(dict.fromkeys(source.benchmark for source in every))
+        raise SaveRouterError(
+            f"no original benchmark {benchmark!r}; {did_you_mean(benchmark, known)}there are {', '.join(known)}"
+        )
+    return found
+
+
+def trust(updated: Iterable[Source]) -> None:
+    """Write what is now known of some files into the registry; the others stay as they are."""
+    path, new = registry_file(), {(source.benchmark, source.file): source for source in updated}
+    try:
+        with only_one(path.with_name("registry.new")):  # two fetches at a time must not undo each other
+            rows = [new.get((source.benchmark, source.file), source) for source in sources()]
+            with atomic_path(path) as temporary:
+                columns = [field.name for field in fields(Source)]
+                pd.DataFrame(rows, columns=columns).to_csv(temporary, index=False, lineterminator="\n")
+    except OSError as error:
+        raise SaveRouterError(
+            f"the hash cannot be recorded in {path.name} ({error}); work in a clone you may write to"
+        ) from error
+
+
+def download_folder(benchmark: str) -> Path:
+    """Where fetched files are put: ``data/original`` of a clone, else the cache; git and ``make clean`` leave it alone."""
+    root = data_folder()
+    in_clone = (root.parent / "pyproject.toml").is_file()
+    return root / "original" / benchmark if in_clone else cache_folder("original") / benchmark
+
+
+def find(source: Source) -> Path | None:
+    """A file that is there already: in ``$SAVEROUTER_DATA``, in its folder for the benchmark, or among the fetched ones."""
+    places = [download_folder(source.benchmark)]
+    if os.environ.get("SAVEROUTER_DATA"):
+        given = Path(os.environ["SAVEROUTER_DATA"]).expanduser()
+        places = [given / source.benchmark, given, *places]
+    return next((place / source.file for place in places if (place / source.file).is_file()), None)
+
+
+def checked(source: Source, path: Path) -> Source:
+    """The source with the size and hash of a file, which must be the recorded ones where there are any."""
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    found = replace(source, bytes=str(path.stat().st_size), sha256=digest)
+    if source.is_trusted and (found.sha256, found.bytes) != (source.sha256, source.bytes):
+        raise SaveRouterError(
+            f"{source.file} of {source.benchmark} has {int(found.bytes):,} bytes and sha256 {found.sha256[:16]}..., but "
+            f"data/registry.csv records {int(source.bytes):,} bytes and {source.sha256[:16]}...; it is not used. Remove "
+            f"{path.parent.name}/{path.name} and fetch it again, or clear the recorded hash if you trust the new file"
+        )
+    return found
+
+
+def located(benchmark: str) -> dict[str, Path]:
+    """Every file of a benchmark by name, wherever it lies; one that is missing is named with the remedy."""
+    wanted = sources(benchmark)
+    found = {source.file: find(source) for source in wanted}
+    missing = [name for name, path in found.items() if path is None]
+    if missing:
+        raise SaveRouterError(
+            f"original/{benchmark} needs {missing[0]} of {wanted[0].repo}: fetch it with 'make data BENCHMARK={benchmark}', "
+            f"or name a folder that has it in SAVEROUTER_DATA"
+        )
+    return found
