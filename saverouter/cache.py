@@ -91,8 +91,8 @@ def digest_of_files(root: Path, files) -> str:
 
 # Modules that only show or run things: a change in them does not change a result.
 _NOT_SCIENCE = {
-    "__init__.py", "claims.py", "errors.py", "notebooks.py", "outputs.py", "plots.py", "profiles.py", "published.py", "report.py",
-    "reproduce.py", "runner.py", "show.py", "structure.py", "studies.py",
+    "__init__.py", "claims.py", "cluster.py", "errors.py", "logs.py", "notebooks.py", "outputs.py", "plots.py", "profiles.py",
+    "published.py", "report.py", "reproduce.py", "runner.py", "show.py", "structure.py", "studies.py",
 }  # fmt: skip
 
 
