@@ -46,12 +46,15 @@ def each(function: Callable, calls: list[tuple[str | None, Workload, tuple]], *,
     A workload travels once, however many calls need it. Calls with the same key are one calculation for the cluster,
     whoever asks; None is a key of its own. A worker that dies is replaced by another, which starts its calls again.
     """
-    cluster, jobs = cluster or _chosen.get().get("cluster"), jobs or _chosen.get().get("jobs")
-    if not jobs:  # who asks for processes wants them, whatever the environment says
-        cluster = cluster or os.environ.get(VARIABLE)
-    if not calls:
-        return
-    yield from _there(function, calls, cluster) if cluster else _here(function, calls, jobs or 1)
+    jobs = jobs or _chosen.get().get("jobs")
+    cluster = None if jobs and not cluster else chosen(cluster)  # who asks for processes here gets them
+    if calls:
+        yield from _there(function, calls, cluster) if cluster else _here(function, calls, jobs or 1)
+
+
+def chosen(cluster=None):
+    """The cluster given, that of ``on``, or that of the environment; None for none."""
+    return cluster or _chosen.get().get("cluster") or os.environ.get(VARIABLE)
 
 
 def _here(function: Callable, calls: list, jobs: int):
@@ -107,7 +110,7 @@ def _there(function: Callable, calls: list, cluster):
             future = client.submit(function, works[work.fingerprint], *arguments, key=key)
             places.setdefault(key, (future, []))[1].append(place)
         wait_for_workers(client)
-        for future in distributed.as_completed([future for future, _ in places.values()]):
+        for future in distributed.as_completed([future for future, _ in places.values()], loop=client.loop):
             result = _result(distributed, future, client)
             for place in places[future.key][1]:
                 yield place, result
