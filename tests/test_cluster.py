@@ -17,9 +17,11 @@ import joblib
 import pandas as pd
 import pytest
 from conftest import make_workload
+from test_logs import read, write_log
 
 import saverouter as sr
 from saverouter import cluster, experiments, studies
+from saverouter.logs import route_log
 
 dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
@@ -176,6 +178,28 @@ def test_an_error_elsewhere_is_the_error_here(address, marks):
     with pytest.raises(sr.SaveRouterError) as there:
         experiments.run_many([(work, "saverouter", {"k": 0})], cluster=address)
     assert str(there.value) == str(here.value)
+
+
+class Travelling(sr.SaveRouter):
+    """Leaves a file for each time it arrives in a process."""
+
+    def __setstate__(self, state):
+        super().__setstate__(state)
+        Path(state["marks_"], f"{os.getpid()}-{time.monotonic_ns()}").touch()
+
+
+def test_a_log_is_routed_there_as_here(address, marks, tmp_path):
+    table, router = write_log(tmp_path / "log", [40] * 20), Travelling(k=2, grouping="global")
+    work = make_workload(n=300, with_vectors=False, seed=1)
+    router.fit(work.queries, work.feedback()).marks_ = str(marks)
+    with cluster.on(address):
+        counts = route_log(router, tmp_path / "log", tmp_path / "routed", cost_weight=0.3)
+    expected = router.route(table["prompt"].to_pylist(), 0.3)
+    assert read(tmp_path / "routed")["model"].to_pylist() == expected.tolist() and counts.sum() == 800
+    here = [mark for mark in marks.iterdir() if mark.name.startswith(f"{os.getpid()}-")]
+    assert 0 < len(list(marks.iterdir())) - len(here) <= 4  # not once for each of twenty parts
+    with pytest.raises(sr.SaveRouterError, match="no column 'text'"):
+        route_log(router, tmp_path / "log", tmp_path / "other", prompt_column="text", cluster=address)
 
 
 def test_processes_share_the_cores_and_the_work(marks, monkeypatch):
