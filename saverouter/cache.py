@@ -8,6 +8,7 @@ import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
 
@@ -16,10 +17,28 @@ from filelock import FileLock, Timeout
 
 from .paths import data_folder
 
+_passing: ContextVar[str | None] = ContextVar("passing", default=None)
+
+
+@contextmanager
+def unkept() -> Iterator[None]:
+    """Inside, nothing computed is kept: for queries that pass once, of which there may be any number."""
+    with tempfile.TemporaryDirectory(prefix="saverouter-") as folder:
+        before = _passing.set(folder)
+        try:
+            yield
+        finally:
+            _passing.reset(before)
+
+
+def keeps() -> bool:
+    """False inside ``unkept``."""
+    return _passing.get() is None
+
 
 def cache_folder(*parts: str) -> Path:
-    """``$SAVEROUTER_CACHE``, or the user's cache folder."""
-    root = os.environ.get("SAVEROUTER_CACHE") or platformdirs.user_cache_dir("saverouter")
+    """``$SAVEROUTER_CACHE``, or the user's cache folder; one that vanishes inside ``unkept``."""
+    root = _passing.get() or os.environ.get("SAVEROUTER_CACHE") or platformdirs.user_cache_dir("saverouter")
     folder = Path(root, *parts)
     folder.mkdir(parents=True, exist_ok=True)
     return folder
@@ -91,8 +110,8 @@ def digest_of_files(root: Path, files) -> str:
 
 # Modules that only show or run things: a change in them does not change a result.
 _NOT_SCIENCE = {
-    "__init__.py", "claims.py", "errors.py", "notebooks.py", "outputs.py", "plots.py", "profiles.py", "published.py", "report.py",
-    "reproduce.py", "runner.py", "show.py", "structure.py", "studies.py",
+    "__init__.py", "claims.py", "cluster.py", "errors.py", "logs.py", "notebooks.py", "outputs.py", "plots.py", "profiles.py",
+    "published.py", "report.py", "reproduce.py", "runner.py", "show.py", "structure.py", "studies.py",
 }  # fmt: skip
 
 

@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from .cache import atomic_path, cache_folder, digest_of, only_one
+from .cache import atomic_path, cache_folder, digest_of, keeps, only_one
 from .errors import SaveRouterError
 from .workload import Queries
 
@@ -33,6 +33,9 @@ def embed(queries: Queries) -> np.ndarray:
 def minilm(prompts) -> np.ndarray:
     """(n, 384) float32 unit vectors of all-MiniLM-L6-v2, each distinct prompt encoded once and kept."""
     wanted = {_key(prompt): prompt for prompt in prompts}
+    if wanted and not keeps():
+        vectors = dict(zip(wanted, _encode(list(wanted.values()), 0, len(wanted)), strict=True))
+        return np.stack([vectors[_key(prompt)] for prompt in prompts])
     store = VectorStore(cache_folder("minilm", MINILM_SHA256[:12]))
     if wanted.keys() - store.read().keys():
         with only_one(store.folder / digest_of(*sorted(wanted))):  # who wants other prompts need not wait

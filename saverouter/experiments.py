@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import inspect
 import json
+import socket
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
@@ -17,6 +19,8 @@ import pandas as pd
 
 from .cache import Busy, atomic_path, cache_folder, code_version, digest_of, only_one
 from .catalog import load, sample
+from .cluster import each
+from .errors import SaveRouterError
 from .evaluate import Reference, Result, evaluate
 from .profiles import profile as profile_named
 from .routers import MAIN, ROUTERS, make_router
@@ -71,32 +75,101 @@ def paper_options(work: Workload, **options) -> dict:
     return {"k": k, "grouping": work.grouping, "residual_ridge": ridge, **options}
 
 
-def run(
-    work: Workload, router: str, *, train: float = 0.2, split_seed: int = 42, wait: bool = True, **options
-) -> Run:
+def run(work: Workload, router: str, *, train: float = 0.2, split_seed: int = 42, wait: bool = True, **options) -> Run:
     """Fit a router on the training part of a workload and judge it on the rest, or recall having done so.
 
     With ``wait=False``, a run that another process is busy with raises ``cache.Busy`` instead of waiting for it.
     """
-    options = {**make_router(router).get_params(), **options}
-    code = _code_of(ROUTERS[router])
-    if code is None:
-        return _compute(work, router, options, train, split_seed)
-    key = digest_of(code, work.fingerprint, router, options, train, split_seed)
-    path = cache_folder("runs") / f"{key}.json"
-    with only_one(path, wait):
-        if path.is_file():
-            return _recall(json.loads(path.read_text()))
-        done = _compute(work, router, options, train, split_seed)
-        with atomic_path(path) as temporary:
-            temporary.write_text(json.dumps(_record(done)))
+    return _once(work, Task.of(work, router, train=train, split_seed=split_seed, **options), wait)
+
+
+def run_many(wanted: Iterable[tuple[Workload, str, dict]], *, cluster=None, jobs: int | None = None) -> list[Run]:
+    """Runs of ``(work, router, options)`` in the order asked for; options are those of ``run``.
+
+    What is missing is computed one after another, by ``jobs`` processes, or on a Dask cluster: ``cluster`` is its
+    address or client, see the module ``cluster``. What another process is busy with is left for last, so that two
+    notebooks that need the same runs share the work.
+
+    Each result is kept here as it comes in, and by the worker that computed it before that one hands it over. So a run
+    whose worker dies while computing is started again, and nothing else is. Only a result that was finished, not fetched
+    yet and kept on no disk but the dead worker's own is computed a second time.
+    """
+    wanted = [(work, Task.of(work, router, **options)) for work, router, options in wanted]
+    found: dict[int, Run] = {}
+    for wait in (False, True):
+        found |= {place: _recall(task) for place, (_, task) in enumerate(wanted) if place not in found and task.is_done}
+        left = [place for place in range(len(wanted)) if place not in found]
+        calls = [(wanted[place][1].name(wait), wanted[place][0], (wanted[place][1], wait)) for place in left]
+        for position, done in each(_attempt, calls, cluster=cluster, jobs=jobs):
+            if done is not None:
+                found[left[position]] = done
+                _keep(wanted[left[position]][1], done)
+    return [found[place] for place in range(len(wanted))]
+
+
+@dataclass(frozen=True)
+class Task:
+    """What to run, but for the workload: small enough to travel, and the same for who asks and who computes.
+
+    key : of the content that makes the result, None where a router's source cannot be read and nothing is remembered
+    version : of the code of who asks
+    """
+
+    router: str
+    kind: type
+    options: dict
+    train: float
+    split_seed: int
+    key: str | None
+    version: str
+
+    @classmethod
+    def of(cls, work: Workload, router: str, *, train: float = 0.2, split_seed: int = 42, **options) -> Task:
+        options, kind = {**make_router(router).get_params(), **options}, ROUTERS[router]
+        code = _code_of(kind)
+        key = code and digest_of(code, work.fingerprint, router, options, train, split_seed)
+        return cls(router, kind, options, train, split_seed, key, code_version())
+
+    @property
+    def path(self) -> Path:
+        return cache_folder("runs") / f"{self.key}.json"
+
+    @property
+    def is_done(self) -> bool:
+        return self.key is not None and self.path.is_file()
+
+    def name(self, wait: bool) -> str | None:
+        """One for all who ask the same; that somebody is busy with it is no answer for who would wait."""
+        return self.key and f"{self.key}-{'wait' if wait else 'ask'}"
+
+
+def _attempt(work: Workload, task: Task, wait: bool) -> Run | None:
+    """A run in whichever process; None where another is busy with it."""
+    if code_version() != task.version:  # it would be remembered as the result of code that did not make it
+        raise SaveRouterError(
+            f"{socket.gethostname()} runs another saverouter than you do; install the same version there and restart its "
+            "workers"
+        )
+    with suppress(Busy):
+        return _once(work, task, wait)
+    return None
+
+
+def _once(work: Workload, task: Task, wait: bool) -> Run:
+    if task.key is None:
+        return _compute(work, task)
+    with only_one(task.path, wait):
+        if task.is_done:
+            return _recall(task)
+        done = _compute(work, task)
+        _keep(task, done)
     return done
 
 
-def _compute(work: Workload, router: str, options: dict, train: float, split_seed: int) -> Run:
-    learn, test = work.split(train, split_seed)
+def _compute(work: Workload, task: Task) -> Run:
+    learn, test = work.split(task.train, task.split_seed)
     feedback = learn.feedback()
-    fitted = make_router(router, **options).fit(learn.queries, feedback)
+    fitted = task.kind(**task.options).fit(learn.queries, feedback)
     result = evaluate(fitted, test, supervision_cost=feedback.spent)
     bought = feedback.observations
     distinct = bought.drop_duplicates(["row", "model"])
@@ -107,7 +180,7 @@ def _compute(work: Workload, router: str, options: dict, train: float, split_see
         pairs_available=int(learn.available.sum()),
         distinct_cost=float(distinct["cost"].sum()),
         dense_cost=float(np.nansum(learn.cost)),
-        note=deviations(router, options, work),
+        note=deviations(task.router, task.options, work, task.kind),
     )
 
 
@@ -139,25 +212,22 @@ def published_options(router: str, work: Workload, profile: str = "paper") -> di
     return paper_options(work, **options) if router == "saverouter" else dict(options)
 
 
-def main_runs(works: dict[str, Workload], profile: str = "paper", *, routers=MAIN, **split) -> dict[str, dict[str, Run]]:
+def main_runs(
+    works: dict[str, Workload], profile: str = "paper", *, routers=MAIN, **split
+) -> dict[str, dict[str, Run]]:
     """Routers on every workload, by its name and their label, with their published options.
 
-    ``train`` and ``split_seed`` are as in ``run``. What another process is busy with is left for last, so that two
-    notebooks that need the same runs share the work.
+    ``train`` and ``split_seed`` are as in ``run``.
     """
-    wanted = [(key, name) for key in works for name in routers]
-    found: dict[tuple[str, str], Run] = {}
-    for wait in (False, True):
-        for key, name in [pair for pair in wanted if pair not in found]:
-            options = published_options(name, works[key], profile)
-            with suppress(Busy):
-                found[key, name] = run(works[key], name, wait=wait, **split, **options)
-    return {key: {make_router(name).label: found[key, name] for name in routers} for key in works}
+    done = iter(run_many(
+        (work, name, published_options(name, work, profile) | split) for work in works.values() for name in routers
+    ))  # fmt: skip
+    return {key: {make_router(name).label: next(done) for name in routers} for key in works}
 
 
-def deviations(router: str, options: dict, work: Workload) -> str:
+def deviations(router: str, options: dict, work: Workload, kind: type | None = None) -> str:
     """What sets a run apart from the published configuration, for the notes of a table."""
-    kind = ROUTERS[router]
+    kind = kind or ROUTERS[router]  # a worker elsewhere knows nothing of a router that a user registered
     notes = ["reconstructed"] if kind.reconstructed else []
     notes += [kind.deviation] if kind.deviation else []
     published = paper_options(work) if router == "saverouter" else {}
@@ -169,15 +239,17 @@ def deviations(router: str, options: dict, work: Workload) -> str:
 
 def saturation(work: Workload, fractions, seeds=(42,), split_seed: int = 42) -> pd.DataFrame:
     """Peak score against the share of supervision: two conventional routers on random pairs, SaveRouter buying K a query."""
-    rows = []
+    wanted = []
     for seed in seeds:
-        for fraction in fractions:
-            for name in ("embedllm", "knn"):
-                done = run(work, name, fraction=float(fraction), seed=seed, split_seed=split_seed)
-                rows.append((done.result.router, seed, float(fraction), done.result.peak_score))
-        for k in sorted({max(1, round(f * len(work.models))) for f in fractions}):
-            done = saverouter_run(work, k=k, seed=seed, split_seed=split_seed)
-            rows.append(("SaveRouter", seed, done.supervision_share, done.result.peak_score))
+        same = {"seed": seed, "split_seed": split_seed}
+        for fraction in map(float, fractions):
+            wanted += [(work, name, {"fraction": fraction, **same}) for name in ("embedllm", "knn")]
+        budgets = sorted({max(1, round(fraction * len(work.models))) for fraction in fractions})
+        wanted += [(work, "saverouter", paper_options(work, k=k, **same)) for k in budgets]
+    rows = [
+        (done.result.router, options["seed"], options.get("fraction", done.supervision_share), done.result.peak_score)
+        for (_, _, options), done in zip(wanted, run_many(wanted), strict=True)
+    ]
     return pd.DataFrame(rows, columns=["router", "seed", "supervision", "peak_score"])
 
 
@@ -192,22 +264,27 @@ def recovery(curve: pd.DataFrame, share: float = 0.99) -> pd.Series:
     return pd.Series({name: first(points) for name, points in curve.groupby("router")}, name="supervision")
 
 
-def _record(done: Run) -> dict:
+def _keep(task: Task, done: Run) -> None:
+    if task.key is None or task.is_done:
+        return
     result = done.result
     kept = {
         k: getattr(result, k)
         for k in ("router", "workload", "supervision_cost", "n_policies", "selection", "last_quality")
     }
     counted = {field.name: getattr(done, field.name) for field in fields(Run) if field.name != "result"}
-    return {
+    record = {
         "result": kept,
         "reference": asdict(result.reference),
         "frontier": result.frontier.to_dict("list"),
         "counted": counted,
     }
+    with atomic_path(task.path) as temporary:
+        temporary.write_text(json.dumps(record))
 
 
-def _recall(kept: dict) -> Run:
+def _recall(task: Task) -> Run:
+    kept = json.loads(task.path.read_text())
     reference = Reference(**kept["reference"])
     result = Result(frontier=pd.DataFrame(kept["frontier"]), reference=reference, **kept["result"])
     return Run(result, **kept["counted"])

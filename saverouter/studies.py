@@ -74,13 +74,25 @@ def table_of(runs: dict[str, dict[str, Run]], targets: Iterable[float] = (1.0,))
 
 def ablations(work: Workload, seeds: Iterable[int] = (42,), split_seed: int = 42) -> pd.DataFrame:
     """Table 2, a row a variant; the variant that buys at random is drawn once a seed."""
-    rows = []
+    keys, wanted = [], []
     for variant, (part, options) in ABLATIONS.items():
         for seed in seeds if variant == "Random-K" else (42,):
-            done = experiments.saverouter_run(work, seed=seed, split_seed=split_seed, **options)
-            keys = {"benchmark": benchmark_of(work), "part": part, "variant": variant, "seed": seed, "split": split_seed}
-            rows.append(row(done, **keys))
-    return pd.DataFrame(rows)
+            wanted.append(_ours(work, seed=seed, split_seed=split_seed, **options))
+            keys.append(
+                {"benchmark": benchmark_of(work), "part": part, "variant": variant, "seed": seed, "split": split_seed}
+            )
+    return _frame(keys, wanted)
+
+
+def _ours(work: Workload, **options) -> tuple[Workload, str, dict]:
+    """SaveRouter as published, with changes, for ``experiments.run_many``."""
+    return work, "saverouter", experiments.paper_options(work, **options)
+
+
+def _frame(keys: list[dict], wanted: list[tuple[Workload, str, dict]]) -> pd.DataFrame:
+    """One line for each run."""
+    done = experiments.run_many(wanted)
+    return pd.DataFrame([row(run, **key) for run, key in zip(done, keys, strict=True)])
 
 
 def leads(frame: pd.DataFrame, metric: str) -> pd.DataFrame:
@@ -98,34 +110,35 @@ def leads(frame: pd.DataFrame, metric: str) -> pd.DataFrame:
 
 def hyperparameters(work: Workload, **split) -> pd.DataFrame:
     """The robustness table: residual scale, shrinkage and residual ridge, as published."""
-    rows = []
-    for point in published("hyperparameters")[["residual_scale", "shrinkage", "residual_ridge"]].to_dict("records"):
-        options = {name: float(value) for name, value in point.items()}
-        rows.append(row(experiments.saverouter_run(work, **options, **split), benchmark=benchmark_of(work), **point))
-    return pd.DataFrame(rows)
+    grid = published("hyperparameters")[["residual_scale", "shrinkage", "residual_ridge"]].to_dict("records")
+    wanted = [_ours(work, **{name: float(value) for name, value in point.items()}, **split) for point in grid]
+    return _frame([{"benchmark": benchmark_of(work), **point} for point in grid], wanted)
 
 
 def k_scaling(works: Iterable[Workload], seeds: Iterable[int], **split) -> pd.DataFrame:
     """The budget table: SaveRouter at the paper's values of K, and as many outcomes bought at random, once a seed."""
-    rows, paper = [], published("k_scaling")
+    keys, wanted, paper = [], [], published("k_scaling")
     for work in works:
         name = benchmark_of(work)
-        for k in paper.loc[paper["benchmark"] == name, "k"]:
+        for k in map(int, paper.loc[paper["benchmark"] == name, "k"]):
             for policy, seed in [("ucb", 42), *(("random", seed) for seed in seeds)]:
-                done = experiments.saverouter_run(work, k=int(k), policy=policy, seed=seed, **split)
-                rows.append(row(done, benchmark=name, k=int(k), policy=policy, seed=seed))
-    return pd.DataFrame(rows)
+                wanted.append(_ours(work, k=k, policy=policy, seed=seed, **split))
+                keys.append({"benchmark": name, "k": k, "policy": policy, "seed": seed})
+    return _frame(keys, wanted)
 
 
 def best_k(curve: pd.DataFrame) -> pd.DataFrame:
     """For each benchmark the K of highest quality, lowest serving cost, earliest payback and lowest bill; 0 for none."""
-    wanted = {"highest P_s": "peak_score", "lowest CR": "cost_ratio", "earliest payback": "sa_bep", "lowest SA-CR": "sa_cr"}
+    wanted = {
+        "highest P_s": "peak_score",
+        "lowest CR": "cost_ratio",
+        "earliest payback": "sa_bep",
+        "lowest SA-CR": "sa_cr",
+    }
     rows = {}
     for name, points in curve.groupby("benchmark", sort=False):
         points = points.set_index("k")
-        rows[name] = {
-            title: _first(points[metric], rising=metric == "peak_score") for title, metric in wanted.items()
-        }
+        rows[name] = {title: _first(points[metric], rising=metric == "peak_score") for title, metric in wanted.items()}
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis("benchmark")
 
 
@@ -153,10 +166,13 @@ def expansion(work: Workload, dense: dict[str, Run], **split) -> pd.DataFrame:
     """
     learn, rows = _train(work, **split), []
     rivals = [done.result for method, done in dense.items() if method not in SPARSE]
-    for arrival, model in arrivals(work, **split).items():
-        few, all_of_it = (
-            experiments.saverouter_run(work, newcomer=model, newcomer_share=share, **split) for share in (0.1, 1.0)
-        )
+    joining = arrivals(work, **split)
+    wanted = [
+        _ours(work, newcomer=model, newcomer_share=share, **split) for model in joining.values() for share in (0.1, 1.0)
+    ]
+    done = iter(experiments.run_many(wanted))
+    for arrival, model in joining.items():
+        few, all_of_it = next(done), next(done)
         column = work.models.index(model)
         # Both bought the same of the old pool, so the difference is the rest of the newcomer's feedback.
         rest = all_of_it.result.supervision_cost - few.result.supervision_cost
@@ -180,11 +196,14 @@ def expansion(work: Workload, dense: dict[str, Run], **split) -> pd.DataFrame:
 
 def training_size(work: Workload, profile: str, fractions=FRACTIONS, split_seed: int = 42) -> pd.DataFrame:
     """SaveRouter against the best of five dense routers, metric by metric, with more and more training queries."""
-    rows = []
+    rows, wanted = [], []
     for train in fractions:
-        options = {"train": train, "split_seed": split_seed}
-        ours = experiments.saverouter_run(work, **options)
-        rivals = experiments.main_runs({"": work}, profile, routers=DENSE, **options)[""].values()
+        split = {"train": train, "split_seed": split_seed}
+        wanted.append(_ours(work, **split))
+        wanted += [(work, name, experiments.published_options(name, work, profile) | split) for name in DENSE]
+    done = iter(experiments.run_many(wanted))
+    for train in fractions:
+        ours, *rivals = (next(done) for _ in ("saverouter", *DENSE))
         rows.append(row(ours, benchmark=benchmark_of(work), train=train) | {
             "dense_peak_score": max(rival.result.peak_score for rival in rivals),
             "dense_cost_ratio": min(rival.result.cost_ratio for rival in rivals),
@@ -204,16 +223,15 @@ def caching(runs: dict[str, dict[str, Run]]) -> pd.DataFrame:
 
 def over_seeds(works: Iterable[Workload], seeds: Iterable[int], routers=("saverouter", "knn", "inferencedynamics")):
     """The main row again and again: every seed shuffles the queries anew into a training and a test part."""
-    rows = []
+    keys, wanted = [], []
     for work in works:
         for seed in seeds:
             for name in routers:
-                options = experiments.published_options(name, work)
-                if "seed" in experiments.make_router(name).get_params():
-                    options["seed"] = seed
-                done = experiments.run(work, name, split_seed=seed, **options)
-                rows.append(row(done, benchmark=benchmark_of(work), method=done.result.router, seed=seed))
-    return pd.DataFrame(rows)
+                router = experiments.make_router(name)
+                own = {"seed": seed} if "seed" in router.get_params() else {}
+                wanted.append((work, name, experiments.published_options(name, work) | own | {"split_seed": seed}))
+                keys.append({"benchmark": benchmark_of(work), "method": router.label, "seed": seed})
+    return _frame(keys, wanted)
 
 
 def main_row(table: pd.DataFrame, method: str = "SaveRouter") -> pd.DataFrame:

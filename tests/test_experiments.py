@@ -47,7 +47,7 @@ def test_a_changed_router_is_computed_again(own_cache, monkeypatch):
     changed = ROOT / "saverouter" / "routers" / "knn.py"
     real = experiments.code_version.__wrapped__
 
-    def after_a_change(without):
+    def after_a_change(without=frozenset()):
         return real(without) + ("" if changed in without else " changed")
 
     monkeypatch.setattr(experiments, "code_version", after_a_change)
@@ -99,13 +99,14 @@ def test_saturation_covers_the_papers_routers_and_ours(own_cache):
 def test_what_another_process_computes_is_left_for_last(own_cache, monkeypatch):
     works, asked = {"one": make_workload(n=100, seed=1), "two": make_workload(n=100, seed=2)}, []
 
-    def busy_once(work, router, *, wait, **options):
-        asked.append((work is works["one"], router, wait))
-        if not wait and router == "knn" and work is works["one"]:
+    def busy_once(work, task, wait):
+        asked.append((work is works["one"], task.router, wait))
+        if not wait and task.router == "knn" and work is works["one"]:
             raise Busy
-        return work, router
+        return work, task.router
 
-    monkeypatch.setattr(experiments, "run", busy_once)
+    monkeypatch.setattr(experiments, "_once", busy_once)
+    monkeypatch.setattr(experiments, "_keep", lambda task, done: None)
     found = experiments.main_runs(works, routers=("knn", "uniroute"))
     assert found == {key: {"kNN": (work, "knn"), "UniRoute": (work, "uniroute")} for key, work in works.items()}
     assert asked[0] == (True, "knn", False) and asked[-1] == (True, "knn", True) and len(asked) == 5
