@@ -20,7 +20,7 @@ PYTEST     := $(ONE_THREAD) $(PY) -m pytest -n $(WORKERS) --dist loadfile
 NBVAL      := --nbval --nbval-sanitize-with=notebooks/nbval.cfg
 
 .DEFAULT_GOAL := help
-.PHONY: help install reproduce smoke test check lint lab refresh lock clean clean-all moved
+.PHONY: help install reproduce data smoke test check lint lab refresh lock clean clean-all moved
 
 help: ## this list
 	@echo "Does LLM routing pay for itself? Targets (times on two cores, after the first install):"
@@ -47,9 +47,12 @@ $(STAMP): requirements.txt constraints.txt pyproject.toml
 	$(PY) -m pip install -r requirements.txt -c constraints.txt
 	@printf '%s' "$(CURDIR)" > $(STAMP)
 
-reproduce: $(STAMP) ## run the notebooks and write reports/: 15 minutes, 1.3 GB (PROFILE=smoke|standard|paper NOTEBOOK=02 BENCHMARK=... SEED=... FORCE=1)
+reproduce: $(STAMP) ## run the notebooks and write reports/: 15 minutes, 1.3 GB (PROFILE=smoke|standard|paper NOTEBOOK=02 BENCHMARK=... SOURCE=original SETTINGS=release SEED=... FORCE=1)
 	$(PY) -m saverouter.reproduce --profile '$(PROFILE)' --jobs $(JOBS) $(if $(NOTEBOOK),--notebook '$(NOTEBOOK)') \
-	  $(if $(BENCHMARK),--benchmark '$(BENCHMARK)') $(if $(SEED),--seed $(SEED)) $(if $(FORCE),--force)
+	  $(if $(BENCHMARK),--benchmark '$(BENCHMARK)') $(if $(SOURCE),--source '$(SOURCE)') $(if $(SETTINGS),--settings '$(SETTINGS)') $(if $(SEED),--seed $(SEED)) $(if $(FORCE),--force)
+
+data: $(STAMP) ## fetch original benchmarks from their publishers, the one target that asks the hub for data (BENCHMARK=routerbench, or all)
+	HF_HUB_OFFLINE=0 $(PY) -m saverouter.originals.fetch $(BENCHMARK)
 
 smoke: $(STAMP) ## run the notebooks small, to see that all works: 3 minutes, 200 MB
 	$(PY) -m saverouter.reproduce --profile smoke --jobs $(JOBS) $(if $(NOTEBOOK),--notebook '$(NOTEBOOK)')

@@ -24,6 +24,7 @@ from .errors import SaveRouterError
 from .evaluate import Reference, Result, evaluate
 from .profiles import profile as profile_named
 from .routers import MAIN, ROUTERS, make_router
+from .settings import published_settings
 from .simulate import specification
 from .workload import Workload
 
@@ -68,11 +69,9 @@ def workload(name: str, profile: str = "standard") -> Workload:
     return work if len(work) <= cap else sample(work, cap)
 
 
-def paper_options(work: Workload, **options) -> dict:
-    """SaveRouter's published settings on a benchmark, with changes."""
-    ridge = 200.0 if work.name.endswith("llmrouterbench") else 100.0
-    k = 108 if work.name.endswith("routereval") else 4
-    return {"k": k, "grouping": work.grouping, "residual_ridge": ridge, **options}
+def paper_options(work: Workload, settings: str = "paper", **options) -> dict:
+    """SaveRouter's published settings on a benchmark, those of the paper or of the release, with changes."""
+    return {"grouping": work.grouping, **published_settings(work.name, settings), **options}
 
 
 def run(work: Workload, router: str, *, train: float = 0.2, split_seed: int = 42, wait: bool = True, **options) -> Run:
@@ -206,21 +205,22 @@ def saverouter_run(work: Workload, **options) -> Run:
     return run(work, "saverouter", **paper_options(work, **options))
 
 
-def published_options(router: str, work: Workload, profile: str = "paper") -> dict:
+def published_options(router: str, work: Workload, profile: str = "paper", settings: str = "paper") -> dict:
     """A router's options in tables: as published, but that smaller profiles train the slowest for fewer epochs."""
     options = profile_named(profile).options.get(router, {})
-    return paper_options(work, **options) if router == "saverouter" else dict(options)
+    return paper_options(work, settings, **options) if router == "saverouter" else dict(options)
 
 
 def main_runs(
-    works: dict[str, Workload], profile: str = "paper", *, routers=MAIN, **split
+    works: dict[str, Workload], profile: str = "paper", *, routers=MAIN, settings: str = "paper", **split
 ) -> dict[str, dict[str, Run]]:
     """Routers on every workload, by its name and their label, with their published options.
 
-    ``train`` and ``split_seed`` are as in ``run``.
+    ``settings`` are SaveRouter's, "paper" or "release"; ``train`` and ``split_seed`` are as in ``run``.
     """
     done = iter(run_many(
-        (work, name, published_options(name, work, profile) | split) for work in works.values() for name in routers
+        (work, name, published_options(name, work, profile, settings) | split)
+        for work in works.values() for name in routers
     ))  # fmt: skip
     return {key: {make_router(name).label: next(done) for name in routers} for key in works}
 
@@ -231,6 +231,9 @@ def deviations(router: str, options: dict, work: Workload, kind: type | None = N
     notes = ["reconstructed"] if kind.reconstructed else []
     notes += [kind.deviation] if kind.deviation else []
     published = paper_options(work) if router == "saverouter" else {}
+    release = paper_options(work, "release") if router == "saverouter" else {}
+    if release != published and options == {**kind().get_params(), **release, "seed": options.get("seed")}:
+        return "; ".join([*notes, "settings of the release"])
     for name, usual in {**kind().get_params(), **published}.items():
         if options[name] != usual and name != "seed":
             notes.append(f"{name.replace('_', ' ')} {options[name]} instead of {usual}")

@@ -131,14 +131,14 @@ def saturation(curve: pd.DataFrame, recovered: pd.Series, ax=None):
     return ax
 
 
-def variants(table: pd.DataFrame, paper: pd.DataFrame, metric: str, ax, label: str = ""):
+def variants(table: pd.DataFrame, paper: pd.DataFrame, metric: str, ax, label: str = "", source: str = "simulated"):
     """A row a variant: measured (dot, with the standard deviation over draws) and published (hollow diamond)."""
     names = table["variant"].tolist()
     places = np.arange(len(names))[::-1]
     spread = table.get(f"{metric}_sd", pd.Series(np.nan, table.index))
     finite = np.isfinite(table[metric].to_numpy())
     ax.errorbar(table[metric][finite], places[finite], xerr=spread[finite].fillna(0), fmt="o", color=PALETTE[0], ms=7,
-                capsize=3, label="measured (simulated)")  # fmt: skip
+                capsize=3, label=f"measured ({source})")  # fmt: skip
     ax.plot(paper.set_index("variant")[metric].reindex(names), places, "D", color=PALETTE[1], mfc="none", mew=1.6,
             label="published", ls="")  # fmt: skip
     for place in places[~finite]:

@@ -64,6 +64,8 @@ img {display: block; width: 100%; height: auto; background: #fff; border-radius:
 }
 """
 
+ORIGINAL = "-original"  # ends the folder's name of a run on the original benchmarks
+
 
 def write_page(notebook: Path, target: Path) -> None:
     """An executed notebook as one HTML file."""
@@ -117,7 +119,8 @@ def write_index(folder: Path) -> None:
 
 def write_front(reports: Path) -> None:
     """``reports/index.html``: the cards of the profile that has the most to tell, and the way to the others."""
-    ran = [reports / name for name in PROFILES if (reports / name / "index.html").exists()]
+    names = [f"{name}{suffix}" for suffix in ("", ORIGINAL) for name in PROFILES]
+    ran = [reports / name for name in names if (reports / name / "index.html").exists()]
     best = _richest(ran)
     links = [
         f"{_link(f'{folder.name}/index.html', folder.name)} ({_count(folder)})" for folder in ran if folder != best
@@ -145,7 +148,7 @@ def _write_cards(target: Path, folder: Path, aside: str) -> None:
 
 def _heading(folder: Path, aside: str, titles: dict[str, str]) -> str:
     """What the page is about, of which profile, and its contents."""
-    cap = profile(folder.name).max_queries
+    cap = profile(folder.name.removesuffix(ORIGINAL)).max_queries
     size = "whole benchmarks" if cap is None else f"at most {cap:,} queries a benchmark"
     items = [
         f'<li><span class="soft">{name[:2]}</span><a href="#{escape(name)}">{escape(title)}</a></li>'

@@ -55,6 +55,8 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument("--profile", default="standard", help=f"size of the run: {', '.join(PROFILES)} (standard)")
     parser.add_argument("--notebook", action="append", metavar="NN", help="only these: 02, or 00,02 (all)")
     parser.add_argument("--benchmark", help="for the notebooks that have this parameter")
+    parser.add_argument("--source", help="simulated, or original once 'make data' has fetched them (simulated)")
+    parser.add_argument("--settings", help="SaveRouter's in notebook 02: paper, or release (paper)")
     parser.add_argument("--seed", type=int, help="for the notebooks that have this parameter")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="any other parameter")
     parser.add_argument("--jobs", type=int, default=1, help="notebooks at a time (1)")
@@ -68,7 +70,8 @@ def parser() -> argparse.ArgumentParser:
 
 def reproduce(selected: list[Path], options: argparse.Namespace) -> int:
     """Plan, say what it takes, run, and say where the results are."""
-    optional = {name: getattr(options, name) for name in ("benchmark", "seed") if getattr(options, name) is not None}
+    given = {name: getattr(options, name) for name in ("benchmark", "source", "settings", "seed")}
+    optional = {name: value for name, value in given.items() if value is not None}
     required = dict(_assignment(text) for text in options.set)
     tasks = runner.plan(selected, profile(options.profile).name, optional, required, options.reports)
     waiting = [task for task in tasks if options.force or not task.is_done()]

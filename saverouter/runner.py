@@ -85,7 +85,8 @@ class Outcome:
 def package_fingerprint() -> str:
     """A hash of everything besides the notebook that can change a result: code, shipped data, pinned versions."""
     code = [path for path in (ROOT / "saverouter").rglob("*.py") if path.name not in NOT_INPUT]
-    data = [path for path in (ROOT / "data").rglob("*") if path.is_file()]
+    shipped = [path for path in (ROOT / "data").iterdir() if path.name not in ("original", "registry.csv")]
+    data = [path for place in shipped for path in (place, *place.rglob("*")) if path.is_file()]
     return digest_of_files(ROOT, [*code, *data, *ROOT.glob("constraints.txt")])
 
 
@@ -96,12 +97,13 @@ def plan(selected: list[Path], profile_name: str, optional: dict, required: dict
         if not any(name in names for names in declared.values()):
             stems = ", ".join(path.stem for path in selected)
             raise SaveRouterError(f"none of the selected notebooks ({stems}) declares the parameter '{name}'")
+    folder = f"{profile_name}-{optional['source']}" if optional.get("source", "simulated") != "simulated" else profile_name
     tasks = []
     for path, names in declared.items():
         parameters = {"profile": profile(profile_name).name} | required
         parameters |= {name: value for name, value in optional.items() if name in names}
         refuse_undeclared(path, parameters, names)
-        tasks.append(Task(path, parameters, reports.resolve() / profile_name))
+        tasks.append(Task(path, parameters, reports.resolve() / folder))
     return tasks
 
 

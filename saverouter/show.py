@@ -43,7 +43,7 @@ def beside(measured: pd.DataFrame, paper: pd.DataFrame, keys: list[str], columns
 
 
 def beside_published(benchmark: str, runs: dict[str, Run]) -> pd.DataFrame:
-    """Table 1 for one benchmark: each metric measured (simulated data) and published, and notes."""
+    """Table 1 for one benchmark: each metric measured and published, and notes."""
     return with_notes(runs, main_results(benchmark).reset_index())
 
 

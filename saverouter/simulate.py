@@ -189,10 +189,17 @@ def aggregates(work: Workload, *, passes: int | None = None) -> dict[str, float]
     ``passes`` is the largest K whose acquisition is wanted, all models unless given.
     """
     train, test = work.split(train=0.2, seed=42)
+    by_label = work.grouping != "global"
+    groups = np.unique(train.tasks, return_inverse=True)[1] if by_label else np.zeros(len(train), int)
     reference = best_single(test)
     best, dense = work.models.index(reference.model), float(np.nansum(train.cost))
     table = {
         "queries": len(work),
+        "train queries": len(train),
+        "test queries": len(test),
+        "models": len(work.models),
+        "groups": int(groups.max()) + 1,
+        "available train pairs": int(train.available.sum()),
         "missing train pairs": int((~train.available).sum()),
         "missing test pairs": int((~test.available).sum()),
         "best single quality": reference.quality,
@@ -202,8 +209,6 @@ def aggregates(work: Workload, *, passes: int | None = None) -> dict[str, float]
         "best single share of dense cost": float(np.nansum(train.cost[:, best]) / dense),
     }
     # K passes are K nested purchases: one run at the largest K holds all smaller ones.
-    by_label = work.grouping != "global"
-    groups = np.unique(train.tasks, return_inverse=True)[1] if by_label else np.zeros(len(train), int)
     rows, _, _, cost = acquire(train.feedback(), groups, k=passes or len(work.models))
     for k, spent in enumerate(np.cumsum(np.bincount(_numbers(rows), cost)), 1):
         table |= {f"acquisition cost K={k}": float(spent), f"acquisition share K={k}": float(spent / dense)}

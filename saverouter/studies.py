@@ -13,13 +13,14 @@ import pandas as pd
 from scipy import stats
 
 from . import experiments
-from .errors import SaveRouterError
+from .errors import SaveRouterError, did_you_mean
 from .experiments import Run
 from .feedback import model_means
 from .published import published
 from .simulate import benchmarks
 from .workload import Workload
 
+SOURCES = ("simulated", "original")
 METRICS = ["peak_score", "cost_ratio", "sa_bep", "sa_cr"]
 TARGETS = (0.90, 0.925, 0.95, 0.975, 1.0)
 FRACTIONS = (0.2, 0.4, 0.6, 0.8)
@@ -44,15 +45,17 @@ def benchmark_of(work: Workload) -> str:
     return work.name.rpartition("/")[2]
 
 
-def workloads(benchmark: str, profile: str) -> dict[str, Workload]:
-    """The paper's four benchmarks ("all") or one of them, simulated at a profile's size, by name."""
+def workloads(benchmark: str, profile: str, source: str = "simulated") -> dict[str, Workload]:
+    """The paper's four benchmarks ("all") or one of them at a profile's size, by name: simulated, or the original ones."""
+    if source not in SOURCES:
+        raise SaveRouterError(f"source is {source!r}; {did_you_mean(source, SOURCES)}expected {' or '.join(SOURCES)}")
     if benchmark not in ("all", *benchmarks()):
         raise SaveRouterError(
             f"benchmark is {benchmark!r}; expected all, {', '.join(benchmarks())} (the pool of 289 models has a notebook of "
             "its own: NOTEBOOK=08)"
         )
     names = benchmarks() if benchmark == "all" else [benchmark]
-    return {name: experiments.workload(f"simulated/{name}", profile) for name in names}
+    return {name: experiments.workload(f"{source}/{name}", profile) for name in names}
 
 
 def row(done: Run, target: float = 1.0, **keys) -> dict:

@@ -30,7 +30,7 @@ full = cache(simulate)
 def test_the_four_main_benchmarks_are_told_from_the_large_pool():
     assert benchmarks() == MAIN
     assert benchmarks(large_pool=True) == NAMES
-    assert names() == ["paretobandit", *(f"simulated/{name}" for name in NAMES)]
+    assert names() == ["paretobandit", *(f"{source}/{name}" for source in ("simulated", "original") for name in NAMES)]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -57,6 +57,11 @@ def test_only_facts_of_the_data_are_published_for_calibration():
     """A benchmark tuned until a router does well would prove nothing."""
     facts = (
         "queries",
+        "train queries",
+        "test queries",
+        "models",
+        "groups",
+        "available train pairs",
         "missing",
         "best single quality",
         "best single cost",
@@ -124,7 +129,19 @@ def test_routereval_costs_follow_from_the_sizes_in_the_names():
 
 
 @pytest.mark.parametrize(
-    "name, size", [("oak-7b", 7), ("oak-1.5b-chat", 1.5), ("oak-8x7b-base", 56), ("Oak-v2-13B", 13)]
+    "name, size",
+    [
+        ("oak-7b", 7),
+        ("oak-1.5b-chat", 1.5),
+        ("oak-8x7b-base", 56),
+        ("Oak-v2-13B", 13),
+        ("oak-7b-8x7b", 56),
+        ("oak-4x1.8b", 7),
+        ("oak-3b-7b", 3),
+        ("oak7b-chat", None),
+        ("oak-7bit", None),
+        ("oak-70b_v2", None),
+    ],
 )
 def test_a_parameter_size_is_read_after_a_hyphen(name, size):
     assert billions(name) == size
@@ -132,7 +149,7 @@ def test_a_parameter_size_is_read_after_a_hyphen(name, size):
 
 def test_a_name_without_a_size_and_a_pool_of_one_size_are_refused():
     with pytest.raises(SaveRouterError, match="'oak7b-chat' has no parameter size"):
-        billions("oak7b-chat")
+        prices_by_size(["oak-7b", "oak7b-chat"])
     with pytest.raises(SaveRouterError, match="same parameter size"):
         prices_by_size(["oak-7b", "elm-7b"])
 
