@@ -104,12 +104,14 @@ def _there(function: Callable, calls: list, cluster):
             works = {
                 work.fingerprint: client.submit(_same, work, key=f"workload-{work.fingerprint}") for _, work, _ in calls
             }
+        wait_for_workers(client)
+        if not any(work.exception() for work in works.values()):
+            client.replicate(list(works.values()))  # else all calls would queue where the one copy is
         places: dict = {}
         for place, (key, work, arguments) in enumerate(calls):
-            key = f"{function.__name__}-{key or uuid4().hex}"
+            key = key or f"{function.__name__}-{uuid4().hex}"
             future = client.submit(function, works[work.fingerprint], *arguments, key=key)
             places.setdefault(key, (future, []))[1].append(place)
-        wait_for_workers(client)
         for future in distributed.as_completed([future for future, _ in places.values()], loop=client.loop):
             result = _result(distributed, future, client)
             for place in places[future.key][1]:

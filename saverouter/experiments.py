@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import json
 import socket
+import threading
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields, replace
@@ -138,8 +139,11 @@ class Task:
         return self.key is not None and self.path.is_file()
 
     def name(self, wait: bool) -> str | None:
-        """One for all who ask the same; that somebody is busy with it is no answer for who would wait."""
-        return self.key and f"{self.key}-{'wait' if wait else 'ask'}"
+        """One for all who ask the same; that somebody is busy with it is no answer for who would wait.
+
+        A cluster reckons how long a call takes from those whose names begin alike.
+        """
+        return self.key and f"{self.router}-{self.key}-{'wait' if wait else 'ask'}"
 
 
 def _attempt(work: Workload, task: Task, wait: bool) -> Run | None:
@@ -183,6 +187,9 @@ def _compute(work: Workload, task: Task) -> Run:
     )
 
 
+_READING = threading.Lock()  # Python 3.11 cannot parse source in two threads at once
+
+
 def _code_of(kind: type) -> str | None:
     """A hash of the code behind a router's results, other routers' files left out; None where it cannot be read.
 
@@ -194,7 +201,8 @@ def _code_of(kind: type) -> str | None:
         Path(inspect.getfile(other)) for other in ROUTERS.values() if other.__module__.startswith(f"{__package__}.")
     }
     try:
-        sources = [inspect.getsource(base) for base in parts if base not in own]
+        with _READING:
+            sources = [inspect.getsource(base) for base in parts if base not in own]
     except (OSError, TypeError):
         return None
     return digest_of(code_version(frozenset(others - {Path(inspect.getfile(base)) for base in own})), *sources)
