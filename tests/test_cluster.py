@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -49,11 +50,12 @@ class Marked(sr.ROUTERS["knn"]):
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory):
-    """A cluster of two processes, reachable from this machine only."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SAVEROUTER_CACHE", str(tmp_path_factory.mktemp("workers")))
-        with distributed.LocalCluster(n_workers=2, threads_per_worker=1, silence_logs="CRITICAL", **LOCAL) as local:
-            yield local.scheduler_address
+    """A cluster of two processes, reachable from this machine only; one that is started anew finds the same disk."""
+    env = {"SAVEROUTER_CACHE": str(tmp_path_factory.mktemp("workers"))}
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, silence_logs="CRITICAL", env=env, **LOCAL
+    ) as local:
+        yield local.scheduler_address
 
 
 @pytest.fixture
@@ -123,9 +125,11 @@ def test_who_asks_the_same_shares_one_computation(address, marks):
     assert_same(first[0], first[4])
 
 
-def test_workers_that_die_are_replaced(address, marks):
-    """Both die while computing, and with them every copy of the workload: their runs start again, no other does."""
-    work = make_workload(n=200, seed=5)
+def test_workers_that_die_are_replaced(address, marks, monkeypatch):
+    """Both die while computing, and with them every copy of the workload and all results, of which none was fetched yet: their
+    runs start again, no other does."""
+    work, died, fetch = make_workload(n=200, seed=5), threading.Event(), cluster._result
+    monkeypatch.setattr(cluster, "_result", lambda *given: died.wait(PATIENCE) and fetch(*given))
     wanted = marked(work, marks, [1, 2]) + marked(work, marks, [3, 4], hangs=True)
     with ThreadPoolExecutor(1) as caller:
         asked = caller.submit(experiments.run_many, wanted, cluster=address)
@@ -133,6 +137,7 @@ def test_workers_that_die_are_replaced(address, marks):
             wait_for(lambda number=number: list(marks.glob(f"{number}-*[0-9]")), f"start of run {number}")
             mark = min(marks.glob(f"{number}-*[0-9]"))
             os.kill(int(mark.read_text().split()[0]), signal.SIGKILL)
+        died.set()
         found = asked.result(PATIENCE)
     assert fits(marks) == [1, 2, 3, 3, 4, 4]
     expected = experiments.run(work, "knn").result.metrics()
