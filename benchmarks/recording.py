@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 from pathlib import Path
 
 import numpy as np
@@ -19,5 +18,12 @@ def record(stages: dict, stage: str, folder: str, output: str) -> None:
     import saverouter  # ours or the release: whichever this process can see
 
     seconds, made = stages[stage](load(Path(folder)))
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20  # Linux counts kilobytes
-    np.savez(output, seconds=seconds, memory=peak, origin=saverouter.__file__, **made)
+    np.savez(output, seconds=seconds, memory=peak_memory(), origin=saverouter.__file__, **made)
+
+
+def peak_memory() -> float:
+    """Gigabytes this process held at most; NaN where the system does not tell. (getrusage also counts the parent's.)"""
+    status = Path("/proc/self/status")
+    lines = status.read_text().splitlines() if status.is_file() else []
+    peaks = [int(line.split()[1]) / 2**20 for line in lines if line.startswith("VmHWM")]
+    return peaks[0] if peaks else float("nan")

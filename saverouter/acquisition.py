@@ -125,15 +125,16 @@ def _choose(rng, is_open, counts, sums, model_count, model_sum, policy, explorat
     best_score = -np.inf
     spread = np.log(tries + 1.0)
     for model in range(size):
-        score = rng.random() * 1e-12  # breaks ties; drawn for every model, as the release does
+        noise = rng.random() * 1e-12  # breaks ties; drawn for every model, as the release does
         if not is_open[model]:
             continue
+        score = 0.0
         if policy != 3:
             overall = (model_sum[model] + 1.0) / (model_count[model] + 2.0)
             score += (sums[model] + prior * overall) / (counts[model] + prior)
         if policy != 2:
             score += exploration * np.sqrt(spread / max(counts[model], 1.0))
-        if score > best_score:
-            best_score = score
+        if score + noise > best_score:  # added last, as the release does: the order of additions may decide a tie
+            best_score = score + noise
             best = model
     return best

@@ -116,7 +116,7 @@ def _pass(state, jumps, order, groups, open_pairs, quality, policy, exploration,
     # What scores are made of, kept up to date one pair at a time; a part that the policy ignores is 0.
     share = np.full((n_groups, size), 0.0 if policy == 3 else 1.0 / max(prior, 1e-300))
     bonus = np.full((n_groups, size), 0.0 if policy == 2 else exploration)
-    overall, scores = np.full(size, 0.5), np.empty(size)
+    overall, scores, places = np.full(size, 0.5), np.empty(size), np.empty(size, dtype=np.int64)
     untried, tries = np.full(n_groups, size), np.zeros(n_groups)
     rows, models = np.empty(len(order), dtype=np.int64), np.empty(len(order), dtype=np.int64)
     bought = 0
@@ -124,17 +124,12 @@ def _pass(state, jumps, order, groups, open_pairs, quality, policy, exploration,
         group, is_open = groups[row], open_pairs[row]
         model, choices = -1, 0
         if policy == 1 or untried[group] > 0:
-            for each in range(size):
-                if is_open[each] and (policy == 1 or counts[group, each] == 0):
-                    choices += 1
+            tried = counts[group]
+            for each in range(size):  # without a branch: written always, kept where it is one of the choices
+                places[choices] = each
+                choices += is_open[each] and (policy == 1 or tried[each] == 0)
         if choices > 0:
-            skip = _below(state, jumps, choices)
-            for each in range(size):
-                if is_open[each] and (policy == 1 or counts[group, each] == 0):
-                    if skip == 0:
-                        model = each
-                        break
-                    skip -= 1
+            model = places[_below(state, jumps, choices)]
         else:
             spread = np.log(tries[group] + 1.0)
             highest = _scores(
@@ -148,13 +143,14 @@ def _pass(state, jumps, order, groups, open_pairs, quality, policy, exploration,
                 if scores[each] < near:
                     continue
                 high, low = _ahead(state, jumps[each + 1])
-                score = np.float64(_output(high, low) >> np.uint64(11)) / 9007199254740992.0 * NOISE
+                noise = np.float64(_output(high, low) >> np.uint64(11)) / 9007199254740992.0 * NOISE
+                score = 0.0
                 if policy != 3:
                     score += (sums[group, each] + prior * overall[each]) / (counts[group, each] + prior)
                 if policy != 2:
                     score += exploration * np.sqrt(spread / max(counts[group, each], 1.0))
-                if score > best_score:
-                    best_score, model = score, each
+                if score + noise > best_score:
+                    best_score, model = score + noise, each
             state[0], state[1] = _ahead(state, jumps[size])
         rows[bought], models[bought] = row, model
         bought += 1
