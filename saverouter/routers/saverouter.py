@@ -162,14 +162,14 @@ class SaveRouter(Router):
     def predict_cost(self, queries) -> np.ndarray:
         return self.group_cost_[self.predict_groups(queries)]
 
-    def _quality(self, queries, groups) -> np.ndarray:
+    def _quality(self, queries, groups, keep: bool = True) -> np.ndarray:
         """Long lists are taken in parts: the features of all their words need not fit in memory at once."""
         if self.features_ is None:
             return self.group_quality_[groups]
         quality = np.empty((len(queries), len(self.models_)))
         for start in range(0, len(queries), PART):
             part = slice(start, start + PART)
-            features = self.features_.transform(queries.take(part), keep=len(queries) <= KEPT_ROWS)
+            features = self.features_.transform(queries.take(part), keep=keep and len(queries) <= KEPT_ROWS)
             quality[part] = self._with_residual(features, groups[part])
         return quality
 
