@@ -46,7 +46,11 @@ def measure(size: int, models: int) -> dict:
     quality, cost = inputs.outcomes(size, models, task)
     queries, cut = Queries(inputs.texts(size, WORDS, task)), size // SHARE
     train = sr.Workload(
-        query_ids=np.arange(cut), prompts=queries.prompts[:cut], models=range(models), quality=quality[:cut], cost=cost[:cut]
+        query_ids=np.arange(cut),
+        prompts=queries.prompts[:cut],
+        models=range(models),
+        quality=quality[:cut],
+        cost=cost[:cut],
     )
     feedback = train.feedback()
     clock = time.perf_counter()

@@ -72,7 +72,9 @@ def learnt(given, outcomes, **options):
     router = sr.SaveRouter(k=int(given["k"]), **options)
     router.models_ = tuple(map(str, range(given["quality"].shape[1])))
     router.grouper_, router.groups_ = Recorded(given), given["groups"]
-    router._learn_from(given["train"], Observations.of(*outcomes, given["groups"], router.grouper_.n_groups_, len(router.models_)))
+    router._learn_from(
+        given["train"], Observations.of(*outcomes, given["groups"], router.grouper_.n_groups_, len(router.models_))
+    )
     return router
 
 

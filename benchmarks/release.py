@@ -11,9 +11,9 @@ import time
 import numpy as np
 import scipy.sparse as sp
 from recording import record
+from saverouter.evaluation import evaluate_predictions
 
 import saverouter
-from saverouter.evaluation import evaluate_predictions
 
 
 def features(given):

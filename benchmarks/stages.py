@@ -112,7 +112,17 @@ def release_folder() -> Path:
     """The release in a folder of its own, because its package has the name of ours."""
     folder = cache_folder("release-0.1.0")
     if not (folder / "saverouter").is_dir():
-        command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", folder, "saverouter==0.1.0"]
+        command = [
+            sys.executable,
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--no-deps",
+            "--target",
+            folder,
+            "saverouter==0.1.0",
+        ]
         subprocess.run(list(map(str, command)), check=True)
     return folder
 
@@ -150,7 +160,9 @@ def main() -> None:
     parser.add_argument("--stage", action="append", choices=list(FULL), help="one of them (repeatable; all)")
     parser.add_argument("--output", type=Path, default=Path("reports/bench"))
     options = parser.parse_args()
-    print(f"{'stage':28} {'queries x models':14} {'ours, s':>9} {'release, s':>10} {'ratio':>6} {'ours, GB':>8} {'release, GB':>10}")
+    print(
+        f"{'stage':28} {'queries x models':14} {'ours, s':>9} {'release, s':>10} {'ratio':>6} {'ours, GB':>8} {'release, GB':>10}"
+    )
     table = compare(options.stage or list(FULL), options.quick)
     options.output.mkdir(parents=True, exist_ok=True)
     table.to_csv(options.output / "stages.csv", index=False)

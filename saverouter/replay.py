@@ -32,7 +32,9 @@ def replay(passes: Iterable, groups: np.ndarray, open_pairs: np.ndarray, quality
     for rng, order in passes:
         state = rng.bit_generator.state
         step = state["state"]["inc"]
-        start = np.array([*divmod(state["state"]["state"], HALF), state["has_uint32"], state["uinteger"]], dtype=np.uint64)
+        start = np.array(
+            [*divmod(state["state"]["state"], HALF), state["has_uint32"], state["uinteger"]], dtype=np.uint64
+        )
         jumps = np.hstack([factor, _words([step * total % HALF**2 for total in sums])])
         parts.append(_pass(start, jumps, order, groups, open_pairs, quality, *rule))
     return tuple(np.concatenate(part) for part in zip(*parts, strict=True))
@@ -101,10 +103,16 @@ def _scores(is_open, sums, share, overall, bonus, prior, root, scores):
     for model in range(len(scores)):
         score = (sums[model] + prior * overall[model]) * share[model] + bonus[model] * root
         scores[model] = score if is_open[model] else -1e300
-    highest = -1e300
-    for model in range(len(scores)):
-        highest = max(highest, scores[model])
-    return highest
+    a = b = c = d = -1e300  # four at a time: one comparison need not wait for another
+    even = len(scores) // 4 * 4
+    for model in range(0, even, 4):
+        a = scores[model] if scores[model] > a else a
+        b = scores[model + 1] if scores[model + 1] > b else b
+        c = scores[model + 2] if scores[model + 2] > c else c
+        d = scores[model + 3] if scores[model + 3] > d else d
+    for model in range(even, len(scores)):
+        a = scores[model] if scores[model] > a else a
+    return max(max(a, b), max(c, d))
 
 
 @njit(cache=True)
@@ -132,9 +140,7 @@ def _pass(state, jumps, order, groups, open_pairs, quality, policy, exploration,
             model = places[_below(state, jumps, choices)]
         else:
             spread = np.log(tries[group] + 1.0)
-            highest = _scores(
-                is_open, sums[group], share[group], overall, bonus[group], prior, np.sqrt(spread), scores
-            )
+            highest = _scores(is_open, sums[group], share[group], overall, bonus[group], prior, np.sqrt(spread), scores)
             if highest == -1e300:  # all available models were tried
                 continue
             near = highest - 2 * NOISE - 1e-12 * abs(highest)

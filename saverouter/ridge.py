@@ -39,15 +39,16 @@ def _start(data, indices, indptr, rows, target, means, product):
     means[:] = 0.0
     product[:] = 0.0
     for place in range(len(rows)):
-        value = target[place]
-        for at in range(indptr[rows[place]], indptr[rows[place] + 1]):
-            means[indices[at]] += data[at]
-            product[indices[at]] += value * data[at]
+        start, end = indptr[rows[place]], indptr[rows[place] + 1]
+        columns, values, value = indices[start:end], data[start:end], target[place]
+        for at in range(len(columns)):
+            means[columns[at]] += values[at]
+            product[columns[at]] += value * values[at]
     means /= len(rows)
     product -= means * target.sum()
 
 
-@njit(cache=True, fastmath={"reassoc", "contract"})
+@njit(cache=True)
 def _step(data, indices, indptr, rows, means, u, alpha, v, product):
     """u <- A v - alpha u and product <- A'u."""
     product[:] = 0.0
@@ -55,14 +56,15 @@ def _step(data, indices, indptr, rows, means, u, alpha, v, product):
     total = 0.0
     for place in range(len(rows)):
         start, end = indptr[rows[place]], indptr[rows[place] + 1]
+        columns, values = indices[start:end], data[start:end]
         value = 0.0
-        for at in range(start, end):
-            value += data[at] * v[indices[at]]
+        for at in range(len(columns)):
+            value += values[at] * v[columns[at]]
         value -= shift + alpha * u[place]
         u[place] = value
         total += value
-        for at in range(start, end):
-            product[indices[at]] += value * data[at]
+        for at in range(len(columns)):
+            product[columns[at]] += value * values[at]
     for column in range(len(product)):
         product[column] -= means[column] * total
 

@@ -23,7 +23,9 @@ def one_by_one(family):
 def test_cost_weights(data):
     shape = data.draw(SHAPE)
     family = CostWeightPolicies(
-        data.draw(arrays(float, shape, elements=QUALITY)), data.draw(arrays(float, shape, elements=NUMBER)), COST_WEIGHTS
+        data.draw(arrays(float, shape, elements=QUALITY)),
+        data.draw(arrays(float, shape, elements=NUMBER)),
+        COST_WEIGHTS,
     )
     np.testing.assert_array_equal(family.choices(), one_by_one(family))
 
