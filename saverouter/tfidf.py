@@ -11,6 +11,7 @@ import re
 from array import array
 from collections import defaultdict
 from dataclasses import dataclass
+from functools import cache
 from itertools import chain
 
 import numpy as np
@@ -18,6 +19,7 @@ import pandas as pd
 import scipy.sparse as sp
 from numba import njit
 
+REMEMBERED = 200_000  # words, some tens of megabytes
 TOKEN = re.compile(r"(?u)\b\w\w+\b")  # scikit-learn's default: runs of two or more word characters
 
 # Position of the only bit set in a word, by the six highest bits of its product with a de Bruijn sequence.
@@ -75,8 +77,25 @@ class Tfidf:
 
     def __init__(self, min_texts: int, max_terms: int = 30_000):
         self.min_texts, self.max_terms = min_texts, max_terms
+        self._memory: dict[str, list[int]] = {}
+
+    def __getstate__(self):
+        return {**self.__dict__, "_memory": {}}
+
+    def _recalled(self, words: list[str], work_out) -> list[list[int]]:
+        """``work_out(word)`` of every word, from memory where it was asked for before: most words of a prompt were."""
+        memory, parts = self._memory, []
+        if len(memory) > REMEMBERED:
+            memory.clear()
+        for word in words:
+            part = memory.get(word)
+            if part is None:
+                part = memory[word] = work_out(word)
+            parts.append(part)
+        return parts
 
     def fit(self, texts: Texts) -> Tfidf:
+        self._memory.clear()
         found, name = self._all(texts)
         size = int(found.terms.max(initial=-1)) + 1
         totals = found.totals(size)
@@ -109,7 +128,7 @@ def side_by_side(kinds: list[Tfidf], texts: Texts) -> sp.csr_matrix:
     # Logarithms of all counts that can occur: nothing occurs more often in a text than the longest has items.
     for kind, terms in zip(kinds, found, strict=True):
         longest = int(np.diff(terms[1]).max(initial=0)) * int(np.diff(terms[2]).max(initial=0))
-        sublinear = np.log(np.arange(1, longest + 1, dtype=np.float64)) + 1
+        sublinear = _sublinear(longest.bit_length())
         _fill(*terms, sublinear, kind.idf_, place, width, values, columns)
         width += len(kind.idf_)
     if starts[-1] <= np.iinfo(np.int32).max:
@@ -124,7 +143,7 @@ class WordTfidf(Tfidf):
 
     def _all(self, texts):
         number = _numbering()
-        tokens, starts = _tokens(texts, number.__getitem__)
+        tokens, starts = _tokens(texts, [[number[token] for token in TOKEN.findall(word)] for word in texts.distinct])
         token_names, size = list(number), len(number)
         pair, distinct = pd.factorize(_pairs(tokens, starts, size))
         pair += size
@@ -156,7 +175,9 @@ class WordTfidf(Tfidf):
         self._columns = np.array([column for *_, column in pairs], dtype=np.int64)[order]
 
     def _known(self, texts):
-        tokens, starts = _tokens(texts, lambda token: self._token.get(token, -1))
+        number = self._token
+        parts = self._recalled(texts.distinct, lambda word: [number.get(token, -1) for token in TOKEN.findall(word)])
+        tokens, starts = _tokens(texts, parts)
         pair = np.full(len(tokens), -1)
         if len(self._keys):
             keys = _pairs(tokens, starts, len(self._token))
@@ -180,7 +201,14 @@ class CharacterTfidf(Tfidf):
 
     def _known(self, texts):
         column = self._column
-        return _of_words(texts, [[column[gram] for gram in _ngrams(word) if gram in column] for word in texts.distinct])
+        parts = self._recalled(texts.distinct, lambda word: [column[gram] for gram in _ngrams(word) if gram in column])
+        return _of_words(texts, parts)
+
+
+@cache
+def _sublinear(bits: int) -> np.ndarray:
+    """1 + log of 1, 2, 3, ... up to any number of so many bits."""
+    return np.log(np.arange(1, 2**bits + 1, dtype=np.float64)) + 1
 
 
 def _ngrams(word: str) -> list[str]:
@@ -224,9 +252,9 @@ def _in_themselves(single: np.ndarray, pair: np.ndarray, starts: np.ndarray, siz
     return Terms(np.column_stack([single, pair]).ravel(), 2 * starts, each, each[:-1])
 
 
-def _tokens(texts: Texts, number) -> tuple[np.ndarray, np.ndarray]:
-    """The tokens of all texts, numbered, and where each text begins."""
-    tokens, first = _flat([[number(token) for token in TOKEN.findall(word)] for word in texts.distinct])
+def _tokens(texts: Texts, parts: list[list[int]]) -> tuple[np.ndarray, np.ndarray]:
+    """The tokens of all texts, given those of each distinct word, and where each text begins."""
+    tokens, first = _flat(parts)
     lengths = np.diff(first)[texts.words]
     ends = np.concatenate([[0], np.cumsum(lengths)])
     place = np.arange(ends[-1]) + np.repeat(first[texts.words] - ends[:-1], lengths)
