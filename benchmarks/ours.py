@@ -12,6 +12,7 @@ import saverouter as sr
 from saverouter.acquisition import acquire
 from saverouter.capability import Observations
 from saverouter.encoders import ResidualFeatures
+from saverouter.grouping import Grouper
 from saverouter.policies import operating_points, pareto, saverouter_policies
 from saverouter.workload import Queries
 
@@ -138,7 +139,39 @@ def warm_up(given):
     sr.evaluate(router, train, supervision_cost=0.0)
 
 
-STAGES = {f.__name__: f for f in (features, acquisition, fit_and_predict, fit, frontier, pipeline)}
+def served(given):
+    """A fitted router, and vectors that stand for embeddings: groups are recognised from them."""
+    noise = np.random.default_rng(0).normal(0, 0.05, (len(given["groups"]), 384))
+    vectors = (np.eye(384)[given["groups"]] + noise).astype(np.float32)
+    work = workload(given)
+    router = learnt({**given, "train": None}, bought(given), residual_scale=2.0)
+    router.grouper_ = Grouper().fit(vectors, given["groups"].astype(str), len(work))
+    router._learn(work.queries, *bought(given))
+    return router, vectors
+
+
+def one_prompt(given):
+    router, vectors = served(given)
+    times = []
+    for row in range(min(500, len(vectors))):
+        start = time.perf_counter()
+        router.route_features(router.features_.words(given["prompts"][row : row + 1]), vectors[row : row + 1])
+        times.append(time.perf_counter() - start)
+    return float(np.median(times)), {"p95": np.quantile(times, 0.95)}
+
+
+def many_queries(given):
+    router, vectors = served(given)
+    rows = np.arange(int(given["asked"])) % len(vectors)
+    features, vectors = router.features_.words(given["prompts"])[rows], vectors[rows]
+    start = time.perf_counter()
+    chosen = router.route_features(features, vectors, cost_weight=0.1)
+    return time.perf_counter() - start, {"different": len(set(chosen))}
+
+
+STAGES = {
+    f.__name__: f for f in (features, acquisition, fit_and_predict, fit, frontier, pipeline, one_prompt, many_queries)
+}
 
 if __name__ == "__main__":
     record(STAGES, *sys.argv[1:])

@@ -32,6 +32,8 @@ def test_every_stage_runs_and_a_difference_is_noticed(bench, tmp_path):
         seconds, made = ours.STAGES[stage](recording.load(folder))
         assert seconds > 0
         assert stages.agreement(stage, made, {**made, "converged": None})
+        if stage in stages.NOT_IN_RELEASE:
+            continue
         what = {"features": "indices", "acquisition": "mask", "frontier": "peak"}.get(stage, "quality")
         wrong = ~made[what] if made[what].dtype == bool else np.asarray(made[what]) + 1
         with pytest.raises(AssertionError):
