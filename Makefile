@@ -20,7 +20,7 @@ PYTEST     := $(ONE_THREAD) $(PY) -m pytest -n $(WORKERS) --dist loadfile
 NBVAL      := --nbval --nbval-sanitize-with=notebooks/nbval.cfg
 
 .DEFAULT_GOAL := help
-.PHONY: help install reproduce data smoke test check lint lab refresh lock clean clean-all moved
+.PHONY: help install reproduce data smoke test check lint lab refresh bench lock clean clean-all moved
 
 help: ## this list
 	@echo "Does LLM routing pay for itself? Targets (times on two cores, after the first install):"
@@ -65,6 +65,9 @@ check: $(STAMP) ## only compare the committed notebooks' outputs with fresh ones
 
 lint: $(STAMP) ## ruff, a second
 	$(PY) -m ruff check saverouter tests notebooks benchmarks
+
+bench: $(STAMP) ## speed of every stage beside the authors' release, results compared: 6 minutes (QUICK=1 small, GROWTH=1 to 1M queries: 15 minutes)
+	$(ONE_THREAD) $(PY) benchmarks/$(if $(GROWTH),growth,stages).py $(if $(QUICK),--quick)
 
 lab: $(STAMP) ## open the notebooks in JupyterLab
 	$(PY) -m jupyterlab --LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate notebooks

@@ -15,6 +15,7 @@ from numba import njit
 
 from .errors import SaveRouterError
 from .feedback import Feedback
+from .replay import replay
 
 POLICIES = ("ucb", "random", "capability", "uncertainty")
 PASS_STRIDE = 1009  # the paper seeds pass p with seed + 1009 p
@@ -50,24 +51,16 @@ def acquire(
     groups = np.ascontiguousarray(groups, dtype=np.int64)
     # A copy, because bought pairs are closed in it.
     open_pairs = np.array(feedback.available() if available is None else available, dtype=bool)
-    state = _fresh(groups, open_pairs.shape[1])
     rule = (POLICIES.index(policy), float(exploration), float(acquisition_prior))
 
     def passes():
         for number in range(min(int(k), open_pairs.shape[1])):
             rng = np.random.default_rng(seed + PASS_STRIDE * number)
-            for array in state:
-                array[:] = 0
             yield rng, rng.permutation(len(groups))
 
     if hasattr(feedback, "play"):
-
-        def strategy(quality):
-            parts = [_replay_pass(rng, order, groups, open_pairs, quality, *state, *rule) for rng, order in passes()]
-            return tuple(np.concatenate(part) for part in zip(*parts, strict=True))
-
-        return feedback.play(strategy)
-    return _ask_one_by_one(feedback, passes, groups, open_pairs, state, rule)
+        return feedback.play(lambda quality: replay(passes(), groups, open_pairs, quality, rule))
+    return _ask_one_by_one(feedback, passes(), groups, open_pairs, rule)
 
 
 def within_groups(groups: np.ndarray, available: np.ndarray, share: float, seed: int) -> np.ndarray:
@@ -85,11 +78,11 @@ def _fresh(groups: np.ndarray, models: int) -> tuple[np.ndarray, ...]:
     return np.zeros((size, models)), np.zeros((size, models)), np.zeros(models), np.zeros(models)
 
 
-def _ask_one_by_one(feedback, passes, groups, open_pairs, state, rule):
-    """The same loop for feedback that has to be waited for: buy one, learn from it, choose the next."""
-    group_count, group_sum, model_count, model_sum = state
+def _ask_one_by_one(feedback, passes, groups, open_pairs, rule):
+    """The loop for feedback that has to be waited for: buy one, learn from it, choose the next."""
     bought = []
-    for rng, order in passes():
+    for rng, order in passes:
+        group_count, group_sum, model_count, model_sum = _fresh(groups, open_pairs.shape[1])
         for row in order:
             group = groups[row]
             model = _choose(rng, open_pairs[row], group_count[group], group_sum[group], model_count, model_sum, *rule)
@@ -132,48 +125,16 @@ def _choose(rng, is_open, counts, sums, model_count, model_sum, policy, explorat
     best_score = -np.inf
     spread = np.log(tries + 1.0)
     for model in range(size):
-        score = rng.random() * 1e-12  # breaks ties; drawn for every model, as the release does
+        noise = rng.random() * 1e-12  # breaks ties; drawn for every model, as the release does
         if not is_open[model]:
             continue
+        score = 0.0
         if policy != 3:
             overall = (model_sum[model] + 1.0) / (model_count[model] + 2.0)
             score += (sums[model] + prior * overall) / (counts[model] + prior)
         if policy != 2:
             score += exploration * np.sqrt(spread / max(counts[model], 1.0))
-        if score > best_score:
-            best_score = score
+        if score + noise > best_score:  # added last, as the release does: the order of additions may decide a tie
+            best_score = score + noise
             best = model
     return best
-
-
-@njit(cache=True)
-def _replay_pass(
-    rng, order, groups, open_pairs, quality, group_count, group_sum, model_count, model_sum, policy, exploration, prior
-):
-    rows = np.empty(len(order), dtype=np.int64)
-    models = np.empty(len(order), dtype=np.int64)
-    bought = 0
-    for row in order:
-        group = groups[row]
-        model = _choose(
-            rng,
-            open_pairs[row],
-            group_count[group],
-            group_sum[group],
-            model_count,
-            model_sum,
-            policy,
-            exploration,
-            prior,
-        )
-        if model < 0:
-            continue
-        rows[bought] = row
-        models[bought] = model
-        bought += 1
-        open_pairs[row, model] = False
-        group_count[group, model] += 1
-        group_sum[group, model] += quality[row, model]
-        model_count[model] += 1
-        model_sum[model] += quality[row, model]
-    return rows[:bought], models[:bought]

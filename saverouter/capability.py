@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.linear_model import Ridge
+
+from .ridge import ridges
 
 UNSEEN_COST = 1.05  # a model nobody tried is taken to be a little dearer than the dearest (release)
 
@@ -80,12 +81,11 @@ def residual_weights(
     target = seen.quality - shrunken(counts, sums, prior[cells], shrinkage)
     weights = np.zeros((features.shape[1], seen.n_models))
     intercepts = np.zeros(seen.n_models)
-    for model in range(seen.n_models):
-        mine = seen.models == model
-        if mine.sum() < max(min_observations, 1):
-            continue
-        fit = Ridge(alpha=ridge, solver="lsqr", tol=tolerance).fit(features[seen.rows[mine]], target[mine])
-        weights[:, model], intercepts[model] = fit.coef_, fit.intercept_
+    tried = np.bincount(seen.models, minlength=seen.n_models)
+    chosen = np.flatnonzero(tried >= max(min_observations, 1))
+    weights[:, chosen], intercepts[chosen] = ridges(
+        features, seen.rows, seen.models, target, chosen=chosen, ridge=ridge, tolerance=tolerance
+    )
     return weights, intercepts
 
 

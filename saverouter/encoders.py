@@ -15,14 +15,15 @@ from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.feature_extraction.text import TfidfVectorizer
 
 from .cache import atomic_path, cache_folder, digest_of, keeps, only_one
 from .errors import SaveRouterError
+from .tfidf import CharacterTfidf, Texts, WordTfidf, side_by_side
 from .workload import Queries
 
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 SHARD = 4096  # prompts encoded between two saves: what an interruption may lose
+WORTH_KEEPING = 500  # prompts from which features are kept on disk
 
 
 def embed(queries: Queries) -> np.ndarray:
@@ -136,38 +137,33 @@ class ResidualFeatures:
 
     def fit(self, queries: Queries) -> ResidualFeatures:
         self.prompts_ = queries.prompts
-        self.key_ = digest_of("tfidf-1", *map(_key, queries.prompts))
-        self._fitted = None
+        self._key = self._kinds = None
         return self
 
-    def transform(self, queries: Queries) -> sp.csr_matrix:
-        words = self._words(queries.prompts)
+    def transform(self, queries: Queries, keep: bool = True) -> sp.csr_matrix:
+        """(n, terms) rows, kept on disk unless ``keep`` is False or they are few, which are quicker made than read."""
+        kept = keep and len(queries) >= WORTH_KEEPING
+        words = self._from_disk(queries.prompts) if kept else self.words(queries.prompts)
         if queries.vectors is None:
             return words
         return sp.hstack([words, sp.csr_matrix(queries.vectors.astype(np.float64))], format="csr")
 
-    def _words(self, prompts) -> sp.csr_matrix:
-        path = cache_folder("tfidf") / f"{digest_of(self.key_, *map(_key, prompts))}.npz"
+    def words(self, prompts) -> sp.csr_matrix:
+        """The features of the words alone, computed now."""
+        texts = Texts.read(prompts)
+        if self._kinds is None:
+            known = texts if prompts is self.prompts_ else Texts.read(self.prompts_)
+            self._kinds = [WordTfidf(min_texts=2).fit(known), CharacterTfidf(min_texts=3).fit(known)]
+        return side_by_side(self._kinds, texts)
+
+    def _from_disk(self, prompts) -> sp.csr_matrix:
+        if self._key is None:
+            self._key = digest_of("tfidf-1", *map(_key, self.prompts_))
+        path = cache_folder("tfidf") / f"{digest_of(self._key, *map(_key, prompts))}.npz"
         with only_one(path):
             if path.is_file():
                 return sp.load_npz(path)
-            words = sp.hstack([part.transform(prompts) for part in self._vectorizers()], format="csr")
+            words = self.words(prompts)
             with atomic_path(path) as temporary:
                 sp.save_npz(temporary, words, compressed=False)
         return words
-
-    def _vectorizers(self) -> list[TfidfVectorizer]:
-        if self._fitted is None:
-            common = dict(max_features=30_000, sublinear_tf=True)
-            kinds = (
-                dict(ngram_range=(1, 2), min_df=2),
-                dict(analyzer="char_wb", ngram_range=(3, 5), min_df=3),
-            )
-            fitted = []
-            for kind in kinds:
-                try:
-                    fitted.append(TfidfVectorizer(**kind, **common).fit(self.prompts_))
-                except ValueError:  # no term is frequent enough: a tiny workload has no such features
-                    continue
-            self._fitted = fitted
-        return self._fitted

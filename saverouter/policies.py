@@ -6,10 +6,13 @@ the outcomes to judge it by. Estimates of unavailable pairs are -inf in quality,
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+
+from . import sweeps
 
 COST_WEIGHTS = np.concatenate([[0.0], np.logspace(-4, 3, 200)])
 GATES = 100
@@ -22,11 +25,21 @@ class Policies:
 
     def realised(self, quality: np.ndarray, cost: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean quality and mean cost of every policy."""
-        rows = np.arange(len(quality))
-        choices = (self.choice(index) for index in range(len(self)))
-        pairs = [(quality[rows, chosen].mean(), cost[rows, chosen].mean()) for chosen in choices]
-        scores = np.array(pairs).reshape(-1, 2)
+        first = np.arange(len(quality)) * quality.shape[1]
+        quality, cost = np.ravel(quality), np.ravel(cost)
+        scores, before = np.empty((len(self), 2)), None
+        for index, chosen in enumerate(self.choices()):
+            if before is not None and np.array_equal(chosen, before):  # a small step may change no choice
+                scores[index] = scores[index - 1]
+                continue
+            place = first + chosen
+            scores[index] = quality.take(place).mean(), cost.take(place).mean()
+            before = chosen
         return scores[:, 0], scores[:, 1]
+
+    def choices(self) -> Iterable[np.ndarray]:
+        """``choice(index)`` for every policy in turn; a family with a faster way to all of them overrides it."""
+        return (self.choice(index) for index in range(len(self)))
 
 
 @dataclass(frozen=True)
@@ -45,6 +58,11 @@ class CostWeightPolicies(Policies):
 
     def choice(self, index: int) -> np.ndarray:
         return np.argmax(self.quality - self.weights[index] * self.relative_cost, axis=1)
+
+    def choices(self):
+        if np.isnan(self.quality).any():
+            return super().choices()
+        return sweeps.cost_weight_choices(self.quality, self.relative_cost, self.weights)
 
 
 @dataclass(frozen=True)
@@ -78,22 +96,27 @@ class ThresholdPolicies(Policies):
             chosen[stuck] = np.where(shut[:, 0], cheapest, 0) if self.fallback == "first" else cheapest
         return chosen
 
+    def choices(self):
+        if np.isnan(self.thresholds).any() or np.isnan(self.quality).any():
+            return super().choices()
+        return sweeps.threshold_choices(self.quality, self.cost, self.thresholds, self.fallback == "first")
+
 
 @dataclass(frozen=True)
 class ChoicePolicies(Policies):
     """Choices that a router made itself, (policies, n) columns of the pool, each with its label."""
 
-    choices: np.ndarray
+    chosen: np.ndarray
     labels: list[str]
 
     def __len__(self) -> int:
-        return len(self.choices)
+        return len(self.chosen)
 
     def label(self, index: int) -> str:
         return self.labels[index]
 
     def choice(self, index: int) -> np.ndarray:
-        return self.choices[index]
+        return self.chosen[index]
 
 
 @dataclass(frozen=True)
@@ -159,10 +182,9 @@ def saverouter_policies(quality: np.ndarray, cost: np.ndarray, model_cost: np.nd
     high = np.argmax(quality, axis=1)
     thresholds = ThresholdPolicies(quality, model_cost, threshold_grid(model_cost, MODEL_THRESHOLDS))
     families = [CostWeightPolicies(quality, relative, COST_WEIGHTS), thresholds]
-    for index in range(len(thresholds)):
-        low = thresholds.choice(index)
-        better = quality[rows, high] - quality[rows, low]
-        gain = better / np.maximum(relative[rows, high] - relative[rows, low], 1e-8)
+    best, dearer = quality[rows, high], relative[rows, high]
+    for index, low in enumerate(thresholds.choices()):
+        gain = (best - quality[rows, low]) / np.maximum(dearer - relative[rows, low], 1e-8)
         gates = np.unique(np.quantile(gain, np.linspace(0, 1, GATES)))
         families.append(GatePolicies(low, high, gain, gates, thresholds.label(index)))
     return families

@@ -42,6 +42,11 @@ class Queries:
                 raise SaveRouterError(f"prompt {row} is {prompt!r}; expected a non-empty string")
         return cls(prompts=_texts(prompts))
 
+    def take(self, rows) -> Queries:
+        """Some of the queries, in the given order."""
+        parts = {name: getattr(self, name) for name in ("prompts", "tasks", "vectors", "ids", "available")}
+        return replace(self, **{name: part[rows] for name, part in parts.items() if part is not None})
+
 
 @dataclass(frozen=True, eq=False)
 class Workload:

@@ -69,6 +69,20 @@ def test_the_compiled_rule_is_the_plain_one(policy, missing):
 
 
 @pytest.mark.parametrize("policy", POLICIES)
+def test_a_large_pool_and_a_bonus_of_any_size(policy):
+    """Scores that are close beside their size, and generators that jump far."""
+    work = make_workload(n=500, models=60, tasks=3)
+    groups = np.unique(work.tasks.astype(str), return_inverse=True)[1]
+    for exploration in (0.0, 0.35, 1e6):
+        bought = acquire(work.feedback(), groups, k=4, policy=policy, exploration=exploration)
+        expected = plain(work, groups, 4, policy, exploration)
+        if exploration < 1:
+            np.testing.assert_array_equal(mask(work, bought), expected)
+        else:  # rounding of such scores exceeds the noise, so that the order of additions decides
+            assert (mask(work, bought).sum(1) == 4).all()
+
+
+@pytest.mark.parametrize("policy", POLICIES)
 def test_live_feedback_buys_the_same(masked_work, policy):
     groups = np.unique(masked_work.tasks.astype(str), return_inverse=True)[1]
     live = AskedOneByOne(masked_work)

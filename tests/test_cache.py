@@ -32,9 +32,9 @@ def counted(name, compute):
     return slowly
 
 encoders._encode = counted("vectors", lambda prompts, done, total: np.ones((len(prompts), 384), np.float32))
-encoders.sp.hstack = counted("features", encoders.sp.hstack)
+encoders.side_by_side = counted("features", encoders.side_by_side)
 experiments.evaluate = counted("run", experiments.evaluate)
-work = make_workload(n=300, with_vectors=False)
+work = make_workload(n=600, with_vectors=False)
 (folder / f"ready-{os.getpid()}").touch()
 while len(list(folder.glob("ready-*"))) < 2:
     time.sleep(0.01)

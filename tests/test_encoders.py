@@ -69,11 +69,19 @@ def test_residual_features_are_the_papers_and_come_back_from_the_cache(own_cache
     word = TfidfVectorizer(ngram_range=(1, 2), min_df=2, **common).fit(train.prompts)
     char = TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 5), min_df=3, **common).fit(train.prompts)
     expected = sp.hstack([word.transform(test.prompts), char.transform(test.prompts)]).toarray()
+    monkeypatch.setattr(encoders, "WORTH_KEEPING", 40)
     first = encoders.ResidualFeatures().fit(train.queries).transform(test.queries)
-    np.testing.assert_array_equal(first.toarray(), expected)
-    monkeypatch.setattr(encoders, "TfidfVectorizer", None)  # nothing is computed a second time
+    np.testing.assert_allclose(first.toarray(), expected, rtol=1e-15)
+    expected = first.toarray()
+    monkeypatch.setattr(encoders, "side_by_side", None)  # nothing is computed a second time
     again = encoders.ResidualFeatures().fit(train.queries).transform(test.queries)
     np.testing.assert_array_equal(again.toarray(), expected)
+
+
+def test_a_few_prompts_leave_nothing_on_disk(own_cache):
+    train, test = replace(make_workload(n=80), vectors=None).split(0.5)
+    encoders.ResidualFeatures().fit(train.queries).transform(test.queries)
+    assert not list(own_cache.rglob("*.npz"))
 
 
 def test_own_vectors_take_the_encoders_place_and_join_the_features(work):

@@ -75,7 +75,9 @@ class Router(BaseEstimator):
 
     def _choose(self, queries: Queries, cost_weight: float) -> np.ndarray:
         """The column for each query; a router with a rule of its own for a cost weight overrides it."""
-        quality, cost = self._estimates(queries)
+        return self._best(*self._estimates(queries), cost_weight)
+
+    def _best(self, quality: np.ndarray, cost: np.ndarray, cost_weight: float) -> np.ndarray:
         dearest = self._dearest(cost)
         return np.argmax(quality - cost_weight * cost / (dearest if dearest > 0 else 1.0), axis=1)
 

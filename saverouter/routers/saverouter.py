@@ -14,6 +14,9 @@ from ..policies import masked, saverouter_policies
 from ..workload import Queries
 from .base import Router
 
+PART = 25_000  # queries whose words are turned into features at a time
+KEPT_ROWS = 100_000  # features of longer lists are not kept on disk: they would take gigabytes
+
 
 class SaveRouter(Router):
     """Sparse-supervision router of the paper.
@@ -123,24 +126,29 @@ class SaveRouter(Router):
 
     def _learn(self, queries, rows, models, quality, cost):
         """Everything after the purchase; the outcomes given are all it uses."""
-        seen = Observations.of(rows, models, quality, cost, self.groups_, self.grouper_.n_groups_, len(self.models_))
+        self.features_ = ResidualFeatures().fit(queries) if self.residual_scale else None
+        self._learn_from(
+            None if self.features_ is None else self.features_.transform(queries),
+            Observations.of(rows, models, quality, cost, self.groups_, self.grouper_.n_groups_, len(self.models_)),
+        )
+
+    def _learn_from(self, features, seen: Observations) -> None:
         self.observations_ = seen
         counts, sums = seen.table(), seen.table(seen.quality)
         prior = additive_prior(counts, sums, self.prior_ridge)
         self.group_quality_ = shrunken(counts, sums, prior, self.shrinkage)
         self.group_cost_, self.model_cost_ = cost_table(seen)
-        self.features_ = None
-        if self.residual_scale:
-            self.features_ = ResidualFeatures().fit(queries)
-            self.weights_, self.intercepts_ = residual_weights(
-                seen,
-                prior,
-                self.features_.transform(queries),
-                shrinkage=self.shrinkage,
-                ridge=self.residual_ridge,
-                min_observations=self.min_observations,
-                tolerance=self.residual_tolerance,
-            )
+        if features is None:
+            return
+        self.weights_, self.intercepts_ = residual_weights(
+            seen,
+            prior,
+            features,
+            shrinkage=self.shrinkage,
+            ridge=self.residual_ridge,
+            min_observations=self.min_observations,
+            tolerance=self.residual_tolerance,
+        )
 
     def predict_groups(self, queries) -> np.ndarray:
         """The group of each query, recognised from its vector."""
@@ -154,11 +162,33 @@ class SaveRouter(Router):
     def predict_cost(self, queries) -> np.ndarray:
         return self.group_cost_[self.predict_groups(queries)]
 
-    def _quality(self, queries, groups) -> np.ndarray:
-        quality = self.group_quality_[groups]
+    def _quality(self, queries, groups, keep: bool = True) -> np.ndarray:
+        """Long lists are taken in parts: the features of all their words need not fit in memory at once."""
         if self.features_ is None:
-            return quality
-        return quality + self.residual_scale * (self.features_.transform(queries) @ self.weights_ + self.intercepts_)
+            return self.group_quality_[groups]
+        quality = np.empty((len(queries), len(self.models_)))
+        for start in range(0, len(queries), PART):
+            part = slice(start, start + PART)
+            features = self.features_.transform(queries.take(part), keep=keep and len(queries) <= KEPT_ROWS)
+            quality[part] = self._with_residual(features, groups[part])
+        return quality
+
+    def _with_residual(self, features, groups) -> np.ndarray:
+        return self.group_quality_[groups] + self.residual_scale * (features @ self.weights_ + self.intercepts_)
+
+    def estimates(self, features, groups) -> tuple[np.ndarray, np.ndarray]:
+        """(n, M) quality and cost of queries whose features and groups are known.
+
+        ``features`` are rows of ``features_.transform(queries)``; None leaves the residual out.
+        """
+        quality = self.group_quality_[groups] if features is None else self._with_residual(features, groups)
+        return quality, self.group_cost_[groups]
+
+    def route_features(self, features, vectors, *, cost_weight: float = 0.0) -> np.ndarray:
+        """``route`` for queries encoded before, as in a running service: features, and vectors that tell the group."""
+        check_is_fitted(self, "grouper_")
+        groups = self.grouper_.predict(vectors, features.shape[0])
+        return np.asarray(self.models_, dtype=object)[self._best(*self.estimates(features, groups), cost_weight)]
 
     def policies(self, queries) -> list:
         return saverouter_policies(*self._estimates(Queries.of(queries)), self.model_cost_)

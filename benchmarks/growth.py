@@ -1,0 +1,129 @@
+"""How time and memory grow with queries and with models: make bench GROWTH=1
+
+Each size runs in a process of its own. A fifth of the queries teach, the rest are judged. Groups are given, prompts have 30
+words. The table and a log-log figure go to reports/bench.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import inputs
+import matplotlib
+import numpy as np
+import pandas as pd
+from recording import peak_memory
+
+QUERIES = [(10_000, 12), (100_000, 12), (1_000_000, 12)]
+MODELS = [(10_000, 10), (10_000, 100), (10_000, 1_000)]
+QUICK = [(500, 6), (1_000, 6), (500, 12)]
+STEPS = ["buy", "features", "learn", "predict", "frontier"]
+WORDS, TASKS, SHARE, K = 30, 20, 5, 4
+
+
+def measure(size: int, models: int) -> dict:
+    """Seconds of every step at one size, and the peak memory of all."""
+    import saverouter as sr
+    from saverouter.acquisition import acquire
+    from saverouter.capability import Observations
+    from saverouter.encoders import ResidualFeatures
+    from saverouter.policies import operating_points, pareto, saverouter_policies
+    from saverouter.workload import Queries
+
+    seconds, clock = {}, time.perf_counter()
+
+    def took(step):
+        nonlocal clock
+        seconds[step], clock = time.perf_counter() - clock, time.perf_counter()
+
+    task = np.random.default_rng(0).integers(TASKS, size=size)
+    task[:TASKS] = np.arange(TASKS)
+    quality, cost = inputs.outcomes(size, models, task)
+    queries, cut = Queries(inputs.texts(size, WORDS, task)), size // SHARE
+    train = sr.Workload(
+        query_ids=np.arange(cut),
+        prompts=queries.prompts[:cut],
+        models=range(models),
+        quality=quality[:cut],
+        cost=cost[:cut],
+    )
+    feedback = train.feedback()
+    clock = time.perf_counter()
+    bought = acquire(feedback, task[:cut], k=K)
+    took("buy")
+    router = sr.SaveRouter(k=K)
+    router.models_, router.features_ = train.models, ResidualFeatures().fit(train.queries)
+    features = router.features_.transform(train.queries, keep=False)
+    took("features")
+    router._learn_from(features, Observations.of(*bought, task[:cut], TASKS, models))
+    del features
+    took("learn")
+    test = queries.take(slice(cut, None))
+    estimated = router._quality(test, task[cut:], keep=False)
+    took("predict")
+    families = saverouter_policies(estimated, router.group_cost_[task[cut:]], router.model_cost_)
+    pareto(operating_points(families, quality[cut:], cost[cut:]))
+    took("frontier")
+    return {"queries": size, "models": models, **seconds, "peak, GB": peak_memory()}
+
+
+def table(sizes: list[tuple[int, int]]) -> pd.DataFrame:
+    rows = []
+    for size, models in sizes:
+        command = [sys.executable, __file__, "--one", str(size), str(models)]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode:
+            raise SystemExit(f"{size:,} queries x {models:,} models failed:\n{done.stderr}")
+        rows.append(json.loads(done.stdout.splitlines()[-1]))
+        print(line(rows[-1]), flush=True)
+    return pd.DataFrame(rows)
+
+
+def line(row: dict) -> str:
+    steps = " ".join(f"{row[step]:9.2f}" for step in STEPS)
+    return f"{row['queries']:>9,} {row['models']:>6,} {steps} {row['peak, GB']:9.1f}"
+
+
+def figure(frames: dict[str, pd.DataFrame]):
+    """One panel an axis of growth, seconds by step, with n log n for the eye."""
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    drawing, panels = plt.subplots(1, len(frames), figsize=(5.5 * len(frames), 4.2), layout="constrained")
+    for panel, (axis, frame) in zip(panels, frames.items(), strict=True):
+        for step in STEPS:
+            panel.loglog(frame[axis], frame[step], marker="o", label=step)
+        n, top = frame[axis].to_numpy(float), frame[STEPS].to_numpy().max()
+        panel.loglog(n, n * np.log(n) / (n * np.log(n))[-1] * top, color="grey", ls=":", label="n log n")
+        panel.set(xlabel=axis, ylabel="seconds", title=f"time by {axis}")
+        panel.legend(frameon=False)
+    return drawing
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], allow_abbrev=False)
+    parser.add_argument("--quick", action="store_true", help="small sizes: does it run")
+    parser.add_argument("--one", nargs=2, type=int, metavar=("QUERIES", "MODELS"), help="measure one size, print JSON")
+    parser.add_argument("--output", type=Path, default=Path("reports/bench"))
+    options = parser.parse_args()
+    if options.one:
+        measure(*QUICK[0])  # compiles what is not yet in the cache
+        print(json.dumps(measure(*options.one)))
+        return
+    print(f"{'queries':>9} {'models':>6} " + " ".join(f"{step + ', s':>9}" for step in STEPS) + f" {'peak, GB':>9}")
+    by_queries = table(QUICK[:2] if options.quick else QUERIES)
+    by_models = table(QUICK[::2] if options.quick else MODELS)
+    options.output.mkdir(parents=True, exist_ok=True)
+    pd.concat([by_queries, by_models]).to_csv(options.output / "growth.csv", index=False)
+    drawing = figure({"queries": by_queries, "models": by_models})
+    for suffix in ("png", "svg"):
+        drawing.savefig(options.output / f"growth.{suffix}", dpi=150)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,48 @@
+"""The benchmarks run, small, and find equal what should be equal. Nothing is timed."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+BENCHMARKS = Path(__file__).resolve().parents[1] / "benchmarks"
+
+
+@pytest.fixture
+def bench(monkeypatch):
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    import growth
+    import ours
+    import recording
+    import stages
+
+    yield stages, ours, growth, recording
+    for name in ("growth", "ours", "stages", "inputs", "recording"):
+        sys.modules.pop(name, None)
+
+
+def test_every_stage_runs_and_a_difference_is_noticed(bench, tmp_path):
+    stages, ours, _, recording = bench
+    for number, (stage, full) in enumerate(stages.FULL.values()):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        stages.prepare(folder, stage, stages.sizes(full, quick=True))
+        seconds, made = ours.STAGES[stage](recording.load(folder))
+        assert seconds > 0
+        assert stages.agreement(stage, made, {**made, "converged": None})
+        if stage in stages.NOT_IN_RELEASE:
+            continue
+        what = {"features": "indices", "acquisition": "mask", "frontier": "peak"}.get(stage, "quality")
+        wrong = ~made[what] if made[what].dtype == bool else np.asarray(made[what]) + 1
+        with pytest.raises(AssertionError):
+            stages.agreement(stage, *({**made, what: wrong}, made) if stage == "fit" else (made, {**made, what: wrong}))
+
+
+def test_growth_is_measured_and_drawn(bench):
+    *_, growth, _ = bench
+    frame = pd.DataFrame([growth.measure(size, models) for size, models in growth.QUICK[:2]])
+    assert (frame[growth.STEPS] > 0).all().all()
+    drawing = growth.figure({"queries": frame, "models": frame})
+    assert len(drawing.axes) == 2 and all(len(panel.lines) == len(growth.STEPS) + 1 for panel in drawing.axes)

@@ -1,0 +1,49 @@
+"""All choices of a family at once are, to the last tie, those of its policies one by one."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from saverouter.policies import COST_WEIGHTS, CostWeightPolicies, ThresholdPolicies, threshold_grid
+
+SHAPE = st.tuples(st.integers(1, 6), st.integers(1, 7))
+COARSE = st.sampled_from([0.0, 0.1, 0.2, 0.3, 0.1 + 0.2, 0.5, 1.0, 1.0 + 2**-52])  # ties, and near misses of ties
+NUMBER = st.one_of(COARSE, st.floats(0, 2))
+QUALITY = st.one_of(NUMBER, st.just(-np.inf))
+
+
+def one_by_one(family):
+    return np.array([family.choice(index) for index in range(len(family))])
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data())
+def test_cost_weights(data):
+    shape = data.draw(SHAPE)
+    family = CostWeightPolicies(
+        data.draw(arrays(float, shape, elements=QUALITY)),
+        data.draw(arrays(float, shape, elements=NUMBER)),
+        COST_WEIGHTS,
+    )
+    np.testing.assert_array_equal(family.choices(), one_by_one(family))
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data(), st.sampled_from(["cheapest", "first"]), st.booleans())
+def test_thresholds(data, fallback, one_price):
+    shape = data.draw(SHAPE)
+    quality = data.draw(arrays(float, shape, elements=QUALITY))
+    quality[~np.isfinite(quality).any(axis=1)] = 0.5  # every query has a model
+    cost = data.draw(arrays(float, shape[1:] if one_price else shape, elements=NUMBER))
+    family = ThresholdPolicies(quality, cost, threshold_grid(cost, 5), fallback)
+    np.testing.assert_array_equal(family.choices(), one_by_one(family))
+
+
+@pytest.mark.parametrize("kind", [CostWeightPolicies, ThresholdPolicies])
+def test_a_large_pool_where_dearer_models_are_better(kind):
+    rng = np.random.default_rng(0)
+    cost = np.sort(rng.random((200, 289)), axis=1)
+    family = kind(cost**0.5 + 0.1 * rng.random(cost.shape), cost, np.linspace(0, 1, 30))
+    np.testing.assert_array_equal(family.choices(), one_by_one(family))
