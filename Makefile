@@ -67,7 +67,7 @@ lint: $(STAMP) ## ruff, a second
 	$(PY) -m ruff check saverouter tests notebooks benchmarks
 
 bench: $(STAMP) ## speed of every stage beside the authors' release, results compared: 6 minutes (QUICK=1 small, GROWTH=1 to 1M queries: 15 minutes)
-	$(ONE_THREAD) $(PY) benchmarks/$(if $(GROWTH),growth,stages).py $(if $(QUICK),--quick)
+	$(PY) benchmarks/$(if $(GROWTH),growth,stages).py $(if $(QUICK),--quick)
 
 lab: $(STAMP) ## open the notebooks in JupyterLab
 	$(PY) -m jupyterlab --LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate notebooks

@@ -11,6 +11,8 @@ import numpy as np
 import scipy.sparse as sp
 from numba import njit
 
+from .threads import in_threads
+
 SMALLEST = 1e-8  # of the reciprocal condition, scipy's default: a worse conditioned problem is stopped
 EPS = np.finfo(np.float64).eps
 
@@ -24,12 +26,15 @@ def ridges(
     """
     matrix = features.data, features.indices, features.indptr
     weights, intercepts = np.empty((len(chosen), features.shape[1])), np.empty(len(chosen))
-    for place, model in enumerate(chosen):
-        mine = np.flatnonzero(models == model)
+
+    def learn(place: int) -> None:
+        mine = np.flatnonzero(models == chosen[place])
         centre = target[mine].mean()
         intercepts[place] = centre - _lsqr(
             *matrix, rows[mine], target[mine] - centre, np.sqrt(ridge), tolerance, weights[place]
         )
+
+    in_threads(learn, range(len(chosen)))
     return np.ascontiguousarray(weights.T), intercepts
 
 
@@ -69,7 +74,7 @@ def _step(data, indices, indptr, rows, means, u, alpha, v, product):
         product[column] -= means[column] * total
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _lsqr(data, indices, indptr, rows, target, damp, tolerance, x):
     """Fills ``x`` with the weights and returns their product with the means of the rows."""
     x[:] = 0.0

@@ -114,3 +114,13 @@ def test_make_router_names_what_is_wrong():
         sr.SaveRouterError, match="router 'knn' has no option 'neighbours'; it has fraction, k, orbit, seed"
     ):
         sr.make_router("knn", neighbours=3)
+
+
+@pytest.mark.parametrize("tasks", [2, 3, 7])
+def test_groups_are_recognised_as_the_classifier_would(tasks):
+    work = make_workload(n=400, tasks=tasks, seed=3)
+    grouper = Grouper("labels").fit(work.vectors, work.tasks, len(work))
+    others = make_workload(n=500, tasks=tasks, seed=4).vectors + np.float32(0.3)
+    found = grouper.predict(others, 500)
+    np.testing.assert_array_equal(found, grouper._model.predict(others))
+    assert found.dtype == np.int64 and len(set(found)) == tasks

@@ -1,11 +1,15 @@
 """Regressions on shared rows: scikit-learn's LSQR, and the exact solution where it may walk long enough."""
 
+import threading
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from numba import config
 from sklearn.linear_model import Ridge
 
 from saverouter.ridge import ridges
+from saverouter.threads import in_threads
 
 
 @pytest.fixture
@@ -41,3 +45,25 @@ def test_a_target_without_variance_has_no_weights(problem):
     features, rows, models, _ = problem
     weights, intercepts = ridges(features, rows, models, np.full(700, 0.3), chosen=[1], ridge=1.0, tolerance=1e-8)
     assert not weights.any() and intercepts[0] == pytest.approx(0.3)
+
+
+def test_the_number_of_threads_changes_no_digit(problem, monkeypatch):
+    found = []
+    for threads in (1, 3):
+        monkeypatch.setattr(config, "NUMBA_NUM_THREADS", threads)
+        found.append(ridges(*problem, chosen=np.arange(5), ridge=2.0, tolerance=1e-8))
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_parts_come_back_in_order_whatever_thread_had_them(monkeypatch):
+    monkeypatch.setattr(config, "NUMBA_NUM_THREADS", 4)
+    met = threading.Barrier(2, timeout=60)  # only passed where two are at work at a time
+
+    def meet(part):
+        met.wait()
+        return part * 10
+
+    assert in_threads(meet, range(6)) == [0, 10, 20, 30, 40, 50]
+    monkeypatch.setattr(config, "NUMBA_NUM_THREADS", 1)
+    assert in_threads(lambda part: threading.get_ident(), range(3)) == [threading.get_ident()] * 3
