@@ -27,15 +27,24 @@ def ridges(
     matrix = features.data, features.indices, features.indptr
     weights, intercepts = np.empty((len(chosen), features.shape[1])), np.empty(len(chosen))
 
-    def learn(place: int) -> None:
-        mine = np.flatnonzero(models == chosen[place])
+    def learn(column: int) -> None:
+        mine = np.flatnonzero(models == chosen[column])
         centre = target[mine].mean()
-        intercepts[place] = centre - _lsqr(
-            *matrix, rows[mine], target[mine] - centre, np.sqrt(ridge), tolerance, weights[place]
+        intercepts[column] = centre - _lsqr(
+            *matrix, rows[mine], target[mine] - centre, np.sqrt(ridge), tolerance, weights[column]
         )
 
     in_threads(learn, range(len(chosen)))
     return np.ascontiguousarray(weights.T), intercepts
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def _dot(one, other):
+    """Not BLAS, which would take threads of its own, and round by their number."""
+    total = 0.0
+    for place in range(len(one)):
+        total += one[place] * other[place]
+    return total
 
 
 @njit(cache=True)
@@ -57,7 +66,7 @@ def _start(data, indices, indptr, rows, target, means, product):
 def _step(data, indices, indptr, rows, means, u, alpha, v, product):
     """u <- A v - alpha u and product <- A'u."""
     product[:] = 0.0
-    shift = np.dot(means, v)
+    shift = _dot(means, v)
     total = 0.0
     for place in range(len(rows)):
         start, end = indptr[rows[place]], indptr[rows[place] + 1]
@@ -81,8 +90,8 @@ def _lsqr(data, indices, indptr, rows, target, damp, tolerance, x):
     means, v = np.empty_like(x), np.empty_like(x)
     product = np.empty_like(x)
     _start(data, indices, indptr, rows, target, means, v)
-    size = beta = np.linalg.norm(target)
-    alpha = np.linalg.norm(v) / beta if beta > 0 else 0.0
+    size = beta = np.sqrt(_dot(target, target))
+    alpha = np.sqrt(_dot(v, v)) / beta if beta > 0 else 0.0
     if alpha == 0:
         return 0.0
     u = target / beta
@@ -93,13 +102,13 @@ def _lsqr(data, indices, indptr, rows, target, damp, tolerance, x):
     cosine2 = -1.0
     for _ in range(2 * len(x)):
         _step(data, indices, indptr, rows, means, u, alpha, v, product)
-        beta = np.linalg.norm(u)
+        beta = np.sqrt(_dot(u, u))
         if beta > 0:
             u /= beta
             norm = np.sqrt(norm**2 + alpha**2 + beta**2 + damp**2)
             for column in range(len(v)):
                 v[column] = product[column] / beta - beta * v[column]
-            alpha = np.linalg.norm(v)
+            alpha = np.sqrt(_dot(v, v))
             if alpha > 0:
                 v /= alpha
         # Two rotations, for the ridge and for beta, leave an upper bidiagonal system.
@@ -109,7 +118,7 @@ def _lsqr(data, indices, indptr, rows, target, damp, tolerance, x):
         cosine, sine = damped / rho, beta / rho
         theta, rhobar = sine * alpha, -cosine * alpha
         phi, phibar = cosine * phibar, sine * phibar
-        spread += np.dot(w, w) / rho**2
+        spread += _dot(w, w) / rho**2
         for column in range(len(x)):
             x[column] += phi / rho * w[column]
             w[column] = v[column] - theta / rho * w[column]
@@ -127,4 +136,4 @@ def _lsqr(data, indices, indptr, rows, target, damp, tolerance, x):
             break
         if 1 + slope <= 1 or 1 + left / size / (1 + reach) <= 1:  # no digit is left to gain
             break
-    return np.dot(means, x)
+    return _dot(means, x)
