@@ -94,14 +94,16 @@ def figure(frames: dict[str, pd.DataFrame]):
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
+    from saverouter.plots import PALETTE
+
     drawing, panels = plt.subplots(1, len(frames), figsize=(5.5 * len(frames), 4.2), layout="constrained")
     for panel, (axis, frame) in zip(panels, frames.items(), strict=True):
-        for step in STEPS:
-            panel.loglog(frame[axis], frame[step], marker="o", label=step)
+        for step, colour in zip(STEPS, PALETTE, strict=False):
+            panel.loglog(frame[axis], frame[step], marker="o", color=colour, label=step)
         n, top = frame[axis].to_numpy(float), frame[STEPS].to_numpy().max()
         panel.loglog(n, n * np.log(n) / (n * np.log(n))[-1] * top, color="grey", ls=":", label="n log n")
         panel.set(xlabel=axis, ylabel="seconds", title=f"time by {axis}")
-        panel.legend(frameon=False)
+    drawing.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=len(STEPS) + 1, frameon=False)
     return drawing
 
 

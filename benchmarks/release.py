@@ -86,6 +86,7 @@ def summary(result) -> dict:
 
 
 STAGES = {f.__name__: f for f in (features, acquisition, fit_and_predict, fit, frontier, pipeline)}
+STAGES["fit_and_predict_alike"] = fit_and_predict
 
 if __name__ == "__main__":
     record(STAGES, *sys.argv[1:])

@@ -77,12 +77,12 @@ class Tfidf:
 
     def __init__(self, min_texts: int, max_terms: int = 30_000):
         self.min_texts, self.max_terms = min_texts, max_terms
-        self._memory: dict[str, list[int]] = {}
+        self._memory: dict[str, np.ndarray] = {}
 
     def __getstate__(self):
         return {**self.__dict__, "_memory": {}}
 
-    def _recalled(self, words: list[str], work_out) -> list[list[int]]:
+    def _recalled(self, words: list[str], work_out) -> list[np.ndarray]:
         """``work_out(word)`` of every word, from memory where it was asked for before: most words of a prompt were."""
         memory, parts = self._memory, []
         if len(memory) > REMEMBERED:
@@ -90,7 +90,7 @@ class Tfidf:
         for word in words:
             part = memory.get(word)
             if part is None:
-                part = memory[word] = work_out(word)
+                part = memory[word] = np.array(work_out(word), dtype=np.int64)
             parts.append(part)
         return parts
 
@@ -235,13 +235,16 @@ def _places(kept: np.ndarray, size: int) -> np.ndarray:
     return column
 
 
-def _flat(parts: list[list[int]]) -> tuple[np.ndarray, np.ndarray]:
-    """Lists end to end, and where each begins."""
-    starts = np.concatenate([[0], np.cumsum(np.fromiter(map(len, parts), np.int64, len(parts)))])
+def _flat(parts: list) -> tuple[np.ndarray, np.ndarray]:
+    """Lists or arrays end to end, and where each begins."""
+    starts = np.zeros(len(parts) + 1, dtype=np.int64)
+    np.cumsum(np.fromiter(map(len, parts), np.int64, len(parts)), out=starts[1:])
+    if parts and isinstance(parts[0], np.ndarray):
+        return np.concatenate(parts), starts
     return np.fromiter(chain.from_iterable(parts), np.int64, starts[-1]), starts
 
 
-def _of_words(texts: Texts, parts: list[list[int]]) -> Terms:
+def _of_words(texts: Texts, parts: list) -> Terms:
     terms, first = _flat(parts)
     return Terms(texts.words, texts.starts, first, terms)
 
@@ -252,7 +255,7 @@ def _in_themselves(single: np.ndarray, pair: np.ndarray, starts: np.ndarray, siz
     return Terms(np.column_stack([single, pair]).ravel(), 2 * starts, each, each[:-1])
 
 
-def _tokens(texts: Texts, parts: list[list[int]]) -> tuple[np.ndarray, np.ndarray]:
+def _tokens(texts: Texts, parts: list) -> tuple[np.ndarray, np.ndarray]:
     """The tokens of all texts, given those of each distinct word, and where each text begins."""
     tokens, first = _flat(parts)
     lengths = np.diff(first)[texts.words]

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from numba import config
 from sklearn.linear_model import Ridge
 
-from saverouter.ridge import ridges
+from saverouter.ridge import predictions, ridges
 from saverouter.threads import in_threads
 
 
@@ -67,3 +67,10 @@ def test_parts_come_back_in_order_whatever_thread_had_them(monkeypatch):
     assert in_threads(meet, range(6)) == [0, 10, 20, 30, 40, 50]
     monkeypatch.setattr(config, "NUMBA_NUM_THREADS", 1)
     assert in_threads(lambda part: threading.get_ident(), range(3)) == [threading.get_ident()] * 3
+
+
+@pytest.mark.parametrize("rows, models", [(1, 1), (7, 3), (6000, 12)])
+def test_predictions_are_the_product(rows, models):
+    features = sp.random(rows, 90, density=0.2, random_state=2, format="csr")
+    weights = np.random.default_rng(1).normal(size=(90, models))
+    np.testing.assert_array_equal(predictions(features, weights), features @ weights)

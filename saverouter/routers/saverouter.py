@@ -11,12 +11,11 @@ from ..encoders import ResidualFeatures, embed
 from ..errors import SaveRouterError
 from ..grouping import Grouper
 from ..policies import masked, saverouter_policies
-from ..threads import in_threads
+from ..ridge import predictions
 from ..workload import Queries
 from .base import Router
 
 PART = 25_000  # queries whose words are turned into features at a time
-SHARE = 2_500  # queries that a thread multiplies by the weights at a time
 KEPT_ROWS = 100_000  # features of longer lists are not kept on disk: they would take gigabytes
 
 
@@ -176,14 +175,8 @@ class SaveRouter(Router):
         return quality
 
     def _with_residual(self, features, groups) -> np.ndarray:
-        residual = np.empty((features.shape[0], len(self.models_)))
-
-        def fill(start: int) -> None:
-            part = slice(start, start + SHARE)
-            residual[part] = features[part] @ self.weights_
-
-        in_threads(fill, range(0, len(residual), SHARE))
-        return self.group_quality_[groups] + self.residual_scale * (residual + self.intercepts_)
+        residual = predictions(features, self.weights_) + self.intercepts_
+        return self.group_quality_[groups] + self.residual_scale * residual
 
     def estimates(self, features, groups) -> tuple[np.ndarray, np.ndarray]:
         """(n, M) quality and cost of queries whose features and groups are known.
