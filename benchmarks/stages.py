@@ -17,8 +17,8 @@ import inputs
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
+from black_box import release_folder
 
-from saverouter.cache import cache_folder
 from saverouter.encoders import ResidualFeatures
 from saverouter.workload import Queries
 
@@ -118,25 +118,6 @@ def agreement(stage: str, ours: dict, theirs: dict) -> str:
     assert abs(ours["peak"] - theirs["peak"]) < 1e-3 and np.isclose(ours["ratio"], theirs["ratio"], atol=1e-3)
     same = max(abs(float(ours["peak"] - theirs["peak"])), abs(float(np.nan_to_num(ours["ratio"] - theirs["ratio"]))))
     return f"peak and cost ratio within {same:.0e}"
-
-
-def release_folder() -> Path:
-    """The release in a folder of its own, because its package has the name of ours."""
-    folder = cache_folder("release-0.1.0")
-    if not (folder / "saverouter").is_dir():
-        command = [
-            sys.executable,
-            "-m",
-            "pip",
-            "install",
-            "--quiet",
-            "--no-deps",
-            "--target",
-            folder,
-            "saverouter==0.1.0",
-        ]
-        subprocess.run(list(map(str, command)), check=True)
-    return folder
 
 
 def compare(names, quick: bool, release: Path | None = None) -> pd.DataFrame:

@@ -146,8 +146,10 @@ def _writer(metric: str):
 
 
 def _fixed(value) -> str:
-    """0.2320 as the paper prints it; anything that is no finite fraction as it is."""
-    return f"{value:.4f}" if isinstance(value, float) and np.isfinite(value) else str(value)
+    """0.2320 as the paper prints it, 22,000 and 58,642.25 where it is no fraction; anything that is not finite as it is."""
+    if not isinstance(value, float) or not np.isfinite(value):
+        return str(value)
+    return f"{value:.4f}" if abs(value) < 10 else f"{value:,.2f}".removesuffix(".00")
 
 
 def _bold_best(column: pd.Series, rising: bool) -> list[str]:

@@ -1,8 +1,8 @@
 """Small workloads that tests share. They bring their own vectors, so that no encoder has to run."""
 
+import importlib.util
 import os
 import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from saverouter import Workload
-from saverouter.cache import cache_folder
 
 
 def make_workload(n=300, models=5, tasks=4, *, missing=0.0, seed=0, with_vectors=True, flat_cost=False) -> Workload:
@@ -102,24 +101,16 @@ def tiny_clip(tmp_path):
 
 @pytest.fixture(scope="session")
 def release() -> Path:
-    """The release in a folder of its own, because its package has the name of ours."""
-    folder = cache_folder("release-0.1.0")
-    if not (folder / "saverouter").is_dir():
-        command = [
-            sys.executable,
-            "-m",
-            "pip",
-            "install",
-            "--quiet",
-            "--no-deps",
-            "--target",
-            str(folder),
-            "saverouter==0.1.0",
-        ]
-        done = subprocess.run(command, capture_output=True, text=True)
-        if done.returncode:
-            pytest.skip(f"the authors' release cannot be installed here: {done.stderr.strip().splitlines()[-1]}")
-    return folder
+    """The authors' release, to be run as a black box."""
+    spec = importlib.util.spec_from_file_location(
+        "black_box", Path(__file__).parents[1] / "benchmarks" / "black_box.py"
+    )
+    black_box = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(black_box)
+    try:
+        return black_box.release_folder()
+    except subprocess.CalledProcessError as error:
+        pytest.skip(f"the authors' release cannot be installed here: {error.stderr.strip().splitlines()[-1]}")
 
 
 def corrupted(work: Workload, keep: np.ndarray, seed=1) -> Workload:

@@ -19,7 +19,7 @@ def bench(monkeypatch):
     import stages
 
     yield stages, ours, growth, recording
-    for name in ("growth", "ours", "stages", "inputs", "recording"):
+    for name in ("black_box", "growth", "ours", "stages", "inputs", "recording"):
         sys.modules.pop(name, None)
 
 
