@@ -41,6 +41,8 @@ def ridges(
 
 def predictions(features: sp.csr_matrix, weights: np.ndarray) -> np.ndarray:
     """``features @ weights`` to the last bit, rows shared among the cores."""
+    if features.shape[1] != weights.shape[0]:  # compiled code would read what lies beyond
+        raise ValueError(f"queries with {features.shape[1]} features, but weights for {weights.shape[0]}; encode them alike")
     found, matrix = np.zeros((features.shape[0], weights.shape[1])), (features.data, features.indices, features.indptr)
     in_threads(
         lambda start: _multiply(*matrix, weights, start, found[start : start + SHARE]), range(0, len(found), SHARE)

@@ -74,3 +74,9 @@ def test_predictions_are_the_product(rows, models):
     features = sp.random(rows, 90, density=0.2, random_state=2, format="csr")
     weights = np.random.default_rng(1).normal(size=(90, models))
     np.testing.assert_array_equal(predictions(features, weights), features @ weights)
+
+
+def test_features_of_another_width_are_refused():
+    for width in (89, 91):
+        with pytest.raises(ValueError, match=f"queries with {width} features, but weights for 90"):
+            predictions(sp.random(3, width, density=0.2, format="csr"), np.zeros((90, 2)))
