@@ -13,6 +13,7 @@ import pandas as pd
 from scipy import stats
 
 from . import experiments
+from .claims import SPARSE
 from .errors import SaveRouterError, did_you_mean
 from .experiments import Run
 from .feedback import model_means
@@ -24,7 +25,6 @@ SOURCES = ("simulated", "original")
 METRICS = ["peak_score", "cost_ratio", "sa_bep", "sa_cr"]
 TARGETS = (0.90, 0.925, 0.95, 0.975, 1.0)
 FRACTIONS = (0.2, 0.4, 0.6, 0.8)
-SPARSE = ("WISERouter", "BaRP", "SemiRouter", "SaveRouter")
 DENSE = ("embedllm", "knn", "omnirouter", "trouter", "inferencedynamics")  # of the training-size table
 ARRIVALS = ("cheap", "median", "expensive")
 
