@@ -82,7 +82,8 @@ def pipeline(given):
 
 def summary(result) -> dict:
     ratio = result["target_cost_ratio"] if result["target_achieved"] else np.inf
-    return {"peak": result["maximum_quality"], "ratio": np.float64(ratio)}
+    front = np.array([[point["cost"], point["quality"]] for point in result["frontier"]])
+    return {"peak": result["maximum_quality"], "ratio": np.float64(ratio), "front": front}
 
 
 STAGES = {f.__name__: f for f in (features, acquisition, fit_and_predict, fit, frontier, pipeline)}

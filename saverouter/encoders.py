@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
+import time
 import warnings
 from contextlib import contextmanager
 from functools import cache
@@ -35,7 +36,7 @@ def minilm(prompts) -> np.ndarray:
     """(n, 384) float32 unit vectors of all-MiniLM-L6-v2, each distinct prompt encoded once and kept."""
     wanted = {_key(prompt): prompt for prompt in prompts}
     if wanted and not keeps():
-        vectors = dict(zip(wanted, _encode(list(wanted.values()), 0, len(wanted)), strict=True))
+        vectors = dict(zip(wanted, _encode(list(wanted.values())), strict=True))
         return np.stack([vectors[_key(prompt)] for prompt in prompts])
     store = VectorStore(cache_folder("minilm", MINILM_SHA256[:12]))
     if wanted.keys() - store.read().keys():
@@ -49,9 +50,14 @@ def _encode_missing(wanted: dict[bytes, str], store: VectorStore) -> None:
     known = store.read()  # another process may have encoded some meanwhile
     # Similar lengths together: a batch is padded to its longest prompt.
     todo = sorted((key for key in wanted if key not in known), key=lambda key: len(wanted[key]))
+    clock = time.perf_counter()
     for start in range(0, len(todo), SHARD):
         part = todo[start : start + SHARD]
-        store.add(part, _encode([wanted[key] for key in part], start, len(todo)))
+        store.add(part, _encode([wanted[key] for key in part]))
+        if sys.stderr.isatty():
+            done = start + len(part)
+            rate = done / (time.perf_counter() - clock)
+            print(f"MiniLM: {done:,} of {len(todo):,} new prompts encoded, {rate:,.0f} a second", file=sys.stderr)
 
 
 def _key(prompt: str) -> bytes:
@@ -84,11 +90,10 @@ class VectorStore:
             np.save(path, shard)
 
 
-def _encode(prompts: list[str], done: int, total: int) -> np.ndarray:
-    if sys.stderr.isatty():
-        print(f"\rencoding prompts with MiniLM: {done:,} of {total:,} ", end="", file=sys.stderr, flush=True)
+def _encode(prompts: list[str]) -> np.ndarray:
+    """A bar is shown in a terminal; in a notebook it would become part of the output."""
     return _minilm_model().encode(
-        prompts, batch_size=32, normalize_embeddings=True, show_progress_bar=False, convert_to_numpy=True
+        prompts, batch_size=32, normalize_embeddings=True, show_progress_bar=sys.stderr.isatty(), convert_to_numpy=True
     )
 
 

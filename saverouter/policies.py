@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from . import sweeps
+from .threads import in_threads
 
 COST_WEIGHTS = np.concatenate([[0.0], np.logspace(-4, 3, 200)])
 GATES = 100
@@ -123,7 +124,7 @@ class ChoicePolicies(Policies):
 class GatePolicies(Policies):
     """Two choices a query: ``high`` where its gain reaches a gate, ``low`` elsewhere, for every gate.
 
-    Sorting the queries by gain once scores all gates in one cumulative sum.
+    Queries are counted by the last gate that they reach: sums over the gates, from the highest down, score all of them.
     """
 
     low: np.ndarray
@@ -143,13 +144,12 @@ class GatePolicies(Policies):
 
     def realised(self, quality, cost):
         rows = np.arange(len(self.gain))
-        order = np.argsort(-self.gain, kind="stable")
-        raised = np.searchsorted(-self.gain[order], -self.gates, side="right")
+        reached = np.searchsorted(self.gates, self.gain, side="right")
         means = []
         for outcome in (quality, cost):
             low, high = outcome[rows, self.low], outcome[rows, self.high]
-            steps = np.concatenate([[0.0], np.cumsum((high - low)[order])])
-            means.append((low.sum() + steps[raised]) / len(rows))
+            steps = np.bincount(reached, high - low, minlength=len(self.gates) + 1)
+            means.append((low.sum() + np.cumsum(steps[:0:-1])[::-1]) / len(rows))
         return means[0], means[1]
 
 
@@ -183,21 +183,24 @@ def saverouter_policies(quality: np.ndarray, cost: np.ndarray, model_cost: np.nd
     thresholds = ThresholdPolicies(quality, model_cost, threshold_grid(model_cost, MODEL_THRESHOLDS))
     families = [CostWeightPolicies(quality, relative, COST_WEIGHTS), thresholds]
     best, dearer = quality[rows, high], relative[rows, high]
-    for index, low in enumerate(thresholds.choices()):
+
+    def gated(threshold):
+        index, low = threshold
         gain = (best - quality[rows, low]) / np.maximum(dearer - relative[rows, low], 1e-8)
         gates = np.unique(np.quantile(gain, np.linspace(0, 1, GATES)))
-        families.append(GatePolicies(low, high, gain, gates, thresholds.label(index)))
-    return families
+        return GatePolicies(low, high, gain, gates, thresholds.label(index))
+
+    return families + in_threads(gated, enumerate(thresholds.choices()))
 
 
 def operating_points(families: list, quality: np.ndarray, cost: np.ndarray) -> pd.DataFrame:
     """What every policy of the families scores and costs on given outcomes."""
-    parts = []
-    for family in families:
-        scored, paid = family.realised(quality, cost)
-        labels = [family.label(index) for index in range(len(family))]
-        parts.append(pd.DataFrame({"policy": labels, "quality": scored, "cost": paid}))
-    return pd.concat(parts, ignore_index=True)
+    scores = in_threads(lambda family: family.realised(quality, cost), families)
+    return pd.DataFrame({
+        "policy": [family.label(index) for family in families for index in range(len(family))],
+        "quality": np.concatenate([scored for scored, _ in scores]),
+        "cost": np.concatenate([paid for _, paid in scores]),
+    })  # fmt: skip
 
 
 def pareto(points: pd.DataFrame) -> pd.DataFrame:

@@ -27,15 +27,14 @@ def replay(passes: Iterable, groups: np.ndarray, open_pairs: np.ndarray, quality
     for _ in range(size):
         powers.append(powers[-1] * MULTIPLIER % HALF**2)
         sums.append((sums[-1] * MULTIPLIER + 1) % HALF**2)
-    factor = _words(powers)
+    factors, sums = _words(powers), _words(sums)
     parts = []
     for rng, order in passes:
         state = rng.bit_generator.state
-        step = state["state"]["inc"]
         start = np.array(
             [*divmod(state["state"]["state"], HALF), state["has_uint32"], state["uinteger"]], dtype=np.uint64
         )
-        jumps = np.hstack([factor, _words([step * total % HALF**2 for total in sums])])
+        jumps = _jumps(factors, sums, _words([state["state"]["inc"]])[0])
         parts.append(_pass(start, jumps, order, groups, open_pairs, quality, *rule))
     return tuple(np.concatenate(part) for part in zip(*parts, strict=True))
 
@@ -55,10 +54,27 @@ def _times(a, b):
 
 
 @njit(cache=True)
+def _times_wide(a, b):
+    """The product of two 128-bit numbers modulo 2^128."""
+    high, low = _times(a[1], b[1])
+    return high + a[0] * b[1] + a[1] * b[0], low
+
+
+@njit(cache=True)
+def _jumps(factors, sums, step):
+    """Factor and offset of a jump over 0, 1, 2, ... numbers; the generator adds ``step`` at each."""
+    jumps = np.empty((len(factors), 4), dtype=np.uint64)
+    for length in range(len(factors)):
+        jumps[length, 0], jumps[length, 1] = factors[length, 0], factors[length, 1]
+        jumps[length, 2], jumps[length, 3] = _times_wide(sums[length], step)
+    return jumps
+
+
+@njit(cache=True)
 def _ahead(state, jump):
     """The state after a jump: factor x state + offset, modulo 2^128."""
-    high, low = _times(jump[1], state[1])
-    high += jump[0] * state[1] + jump[1] * state[0] + jump[2]
+    high, low = _times_wide(jump, state)
+    high += jump[2]
     total = low + jump[3]
     if total < low:
         high += np.uint64(1)
@@ -124,20 +140,21 @@ def _pass(state, jumps, order, groups, open_pairs, quality, policy, exploration,
     # What scores are made of, kept up to date one pair at a time; a part that the policy ignores is 0.
     share = np.full((n_groups, size), 0.0 if policy == 3 else 1.0 / max(prior, 1e-300))
     bonus = np.full((n_groups, size), 0.0 if policy == 2 else exploration)
-    overall, scores, places = np.full(size, 0.5), np.empty(size), np.empty(size, dtype=np.int64)
+    overall, scores = np.full(size, 0.5), np.empty(size)
     untried, tries = np.full(n_groups, size), np.zeros(n_groups)
     rows, models = np.empty(len(order), dtype=np.int64), np.empty(len(order), dtype=np.int64)
     bought = 0
     for row in order:
         group, is_open = groups[row], open_pairs[row]
-        model, choices = -1, 0
+        model, choices, tried = -1, 0, counts[group]
         if policy == 1 or untried[group] > 0:
-            tried = counts[group]
-            for each in range(size):  # without a branch: written always, kept where it is one of the choices
-                places[choices] = each
-                choices += is_open[each] and (policy == 1 or tried[each] == 0)
+            for each in range(size):
+                choices += is_open[each] & ((policy == 1) | (tried[each] == 0))
         if choices > 0:
-            model = places[_below(state, jumps, choices)]
+            skip = _below(state, jumps, choices)
+            while skip >= 0:
+                model += 1
+                skip -= is_open[model] & ((policy == 1) | (tried[model] == 0))
         else:
             spread = np.log(tries[group] + 1.0)
             highest = _scores(is_open, sums[group], share[group], overall, bonus[group], prior, np.sqrt(spread), scores)

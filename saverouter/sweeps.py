@@ -42,7 +42,7 @@ def _smallest(models: int) -> type:
     return np.int16 if models < 2**15 else np.int32
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _sweep(quality, cost, weights, margin, chosen):
     n, size = quality.shape
     stairs, kept = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
@@ -82,7 +82,7 @@ def _sweep(quality, cost, weights, margin, chosen):
             chosen[index, row] = best
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _climb(quality, cost, admitted, first, chosen):
     n, size = quality.shape
     levels = len(chosen)

@@ -71,37 +71,42 @@ class Terms:
 class Tfidf:
     """Sublinear TF-IDF with unit rows, of the ``max_terms`` commonest terms that ``min_texts`` texts or more have.
 
-    A subclass says what the terms are: ``_all(texts)`` numbers every term and names them, ``_known(texts)``
-    finds those of the vocabulary. After ``fit``: ``vocabulary_`` in order of the columns, ``idf_``.
+    A subclass says what the terms are: ``_all(texts)`` numbers every term, names them, and tells the terms of each distinct
+    word once the columns are settled; ``_known(texts)`` finds those of the vocabulary. After ``fit``: ``vocabulary_`` in order of the columns, ``idf_``.
     """
 
     def __init__(self, min_texts: int, max_terms: int = 30_000):
         self.min_texts, self.max_terms = min_texts, max_terms
-        self._memory: dict[str, np.ndarray] = {}
+        self._memory: dict[str, bytes] = {}
 
     def __getstate__(self):
         return {**self.__dict__, "_memory": {}}
 
-    def _recalled(self, words: list[str], work_out) -> list[np.ndarray]:
-        """``work_out(word)`` of every word, from memory where it was asked for before: most words of a prompt were."""
-        memory, parts = self._memory, []
+    def _recalled(self, words: list[str], work_out) -> tuple[np.ndarray, np.ndarray]:
+        """The numbers ``work_out(word)`` of every word end to end, and where each word's begin.
+
+        They come from memory where a word was asked for before, as most words of a prompt were; bytes are the form that is
+        quickest to make and to join.
+        """
+        memory = self._memory
         if len(memory) > REMEMBERED:
             memory.clear()
-        for word in words:
-            part = memory.get(word)
-            if part is None:
-                part = memory[word] = np.array(work_out(word), dtype=np.int64)
-            parts.append(part)
-        return parts
+        parts = list(map(memory.get, words))
+        if None in parts:
+            for place, part in enumerate(parts):
+                if part is None:
+                    numbers = array("q", work_out(words[place]))
+                    parts[place] = memory[words[place]] = numbers.tobytes()
+        starts = _starts(map(len, parts), len(parts))
+        return np.frombuffer(b"".join(parts), np.int64), starts // 8
 
     def fit(self, texts: Texts) -> Tfidf:
-        self._memory.clear()
-        found, name = self._all(texts)
+        found, name, recall = self._all(texts)
         size = int(found.terms.max(initial=-1)) + 1
         totals = found.totals(size)
         # A term of two texts occurs twice, so that rare terms, most of them, are dropped before texts are counted.
         often = np.flatnonzero(totals >= self.min_texts)
-        texts_with = _texts_with(*_arrays(found.of(_places(often, size))), len(often))
+        texts_with, _ = _spread(*_arrays(found.of(_places(often, size))), len(often))
         often, texts_with = (kept[texts_with >= self.min_texts] for kept in (often, texts_with))
         names = name(often)
         order = np.array(sorted(range(len(names)), key=names.__getitem__), dtype=np.int64)
@@ -109,7 +114,13 @@ class Tfidf:
             order = order[np.sort((-totals[often[order]]).argsort()[: self.max_terms])]
         self.vocabulary_ = [names[place] for place in order]
         self.idf_ = np.log(len(texts.starts) / (texts_with[order] + 1.0)) + 1
-        self._remember()
+        self._index()
+        # What words mean is known by now for all that were learnt from.
+        numbers, first = recall(_places(often[order], size))
+        joined, starts = numbers.tobytes(), (8 * first[: REMEMBERED + 1]).tolist()
+        self._memory = {
+            word: joined[start:end] for word, start, end in zip(texts.distinct, starts, starts[1:], strict=False)
+        }
         return self
 
     def transform(self, texts: Texts) -> sp.csr_matrix:
@@ -120,7 +131,7 @@ class Tfidf:
 def side_by_side(kinds: list[Tfidf], texts: Texts) -> sp.csr_matrix:
     """The matrices of several kinds of terms beside each other, written once into their final place."""
     found = [_arrays(kind._known(texts)) for kind in kinds]
-    sizes = [_distinct(*terms, len(kind.idf_)) for kind, terms in zip(kinds, found, strict=True)]
+    sizes = [_spread(*terms, len(kind.idf_))[1] for kind, terms in zip(kinds, found, strict=True)]
     ends = np.cumsum(np.sum(sizes, axis=0, dtype=np.int64)) if kinds else np.zeros(len(texts.starts) - 1, np.int64)
     starts = np.concatenate([[0], ends])
     values, columns = np.empty(starts[-1]), np.empty(starts[-1], dtype=np.int32)
@@ -143,7 +154,8 @@ class WordTfidf(Tfidf):
 
     def _all(self, texts):
         number = _numbering()
-        tokens, starts = _tokens(texts, [[number[token] for token in TOKEN.findall(word)] for word in texts.distinct])
+        found = _flat([[number[token] for token in TOKEN.findall(word)] for word in texts.distinct])
+        tokens, starts = _tokens(texts, *found)
         token_names, size = list(number), len(number)
         pair, distinct = pd.factorize(_pairs(tokens, starts, size))
         pair += size
@@ -156,9 +168,13 @@ class WordTfidf(Tfidf):
             pairs = (f"{token_names[a]} {token_names[b]}" for a, b in zip(*np.divmod(keys, max(size, 1)), strict=True))
             return [token_names[term] for term in terms[terms < size]] + list(pairs)
 
-        return _in_themselves(tokens, pair, starts, size + len(distinct)), name
+        def recall(column):
+            numbers = np.fromiter((self._token.get(token, -1) for token in token_names), np.int64, size)
+            return numbers[found[0]], found[1]
 
-    def _remember(self):
+        return _in_themselves(tokens, pair, starts, np.arange(size + len(distinct) + 1)), name, recall
+
+    def _index(self):
         self._token = _numbering()
         single, pairs = [], []
         for column, term in enumerate(self.vocabulary_):
@@ -173,18 +189,19 @@ class WordTfidf(Tfidf):
         order = np.argsort(keys)
         self._keys = keys[order]
         self._columns = np.array([column for *_, column in pairs], dtype=np.int64)[order]
+        self._each = np.arange(len(self.vocabulary_) + 1)
 
     def _known(self, texts):
         number = self._token
-        parts = self._recalled(texts.distinct, lambda word: [number.get(token, -1) for token in TOKEN.findall(word)])
-        tokens, starts = _tokens(texts, parts)
+        found = self._recalled(texts.distinct, lambda word: [number.get(token, -1) for token in TOKEN.findall(word)])
+        tokens, starts = _tokens(texts, *found)
         pair = np.full(len(tokens), -1)
         if len(self._keys):
             keys = _pairs(tokens, starts, len(self._token))
             asked = np.flatnonzero(keys >= 0)
             place = np.minimum(np.searchsorted(self._keys, keys[asked]), len(self._keys) - 1)
             pair[asked] = np.where(self._keys[place] == keys[asked], self._columns[place], -1)
-        return _in_themselves(self._single[tokens], pair, starts, len(self.vocabulary_))
+        return _in_themselves(self._single[tokens], pair, starts, self._each)
 
 
 class CharacterTfidf(Tfidf):
@@ -192,17 +209,24 @@ class CharacterTfidf(Tfidf):
 
     def _all(self, texts):
         number = _numbering()
-        parts = [[number[gram] for gram in _ngrams(word)] for word in texts.distinct]
-        names = list(number)
-        return _of_words(texts, parts), lambda terms: [names[term] for term in terms]
+        terms, first = _flat([[number[gram] for gram in _ngrams(word)] for word in texts.distinct])
+        names, found = list(number), Terms(texts.words, texts.starts, first, terms)
 
-    def _remember(self):
+        def recall(column):
+            kept = found.of(column)
+            return kept.terms, kept.first
+
+        return found, lambda terms: [names[term] for term in terms], recall
+
+    def _index(self):
         self._column = {term: column for column, term in enumerate(self.vocabulary_)}
 
     def _known(self, texts):
-        column = self._column
-        parts = self._recalled(texts.distinct, lambda word: [column[gram] for gram in _ngrams(word) if gram in column])
-        return _of_words(texts, parts)
+        column = self._column.get
+        terms, first = self._recalled(
+            texts.distinct, lambda word: [place for place in map(column, _ngrams(word)) if place is not None]
+        )
+        return Terms(texts.words, texts.starts, first, terms)
 
 
 @cache
@@ -235,32 +259,30 @@ def _places(kept: np.ndarray, size: int) -> np.ndarray:
     return column
 
 
-def _flat(parts: list) -> tuple[np.ndarray, np.ndarray]:
-    """Lists or arrays end to end, and where each begins."""
-    starts = np.zeros(len(parts) + 1, dtype=np.int64)
-    np.cumsum(np.fromiter(map(len, parts), np.int64, len(parts)), out=starts[1:])
-    if parts and isinstance(parts[0], np.ndarray):
-        return np.concatenate(parts), starts
+def _starts(lengths, size: int) -> np.ndarray:
+    starts = np.zeros(size + 1, dtype=np.int64)
+    np.cumsum(np.fromiter(lengths, np.int64, size), out=starts[1:])
+    return starts
+
+
+def _flat(parts: list[list[int]]) -> tuple[np.ndarray, np.ndarray]:
+    """Lists end to end, and where each begins."""
+    starts = _starts(map(len, parts), len(parts))
     return np.fromiter(chain.from_iterable(parts), np.int64, starts[-1]), starts
 
 
-def _of_words(texts: Texts, parts: list) -> Terms:
-    terms, first = _flat(parts)
-    return Terms(texts.words, texts.starts, first, terms)
-
-
-def _in_themselves(single: np.ndarray, pair: np.ndarray, starts: np.ndarray, size: int) -> Terms:
-    """Occurrences that are terms already."""
-    each = np.arange(size + 1)
+def _in_themselves(single: np.ndarray, pair: np.ndarray, starts: np.ndarray, each: np.ndarray) -> Terms:
+    """Occurrences that are terms already; ``each`` counts from 0 to the number of terms."""
     return Terms(np.column_stack([single, pair]).ravel(), 2 * starts, each, each[:-1])
 
 
-def _tokens(texts: Texts, parts: list) -> tuple[np.ndarray, np.ndarray]:
+def _tokens(texts: Texts, tokens: np.ndarray, first: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The tokens of all texts, given those of each distinct word, and where each text begins."""
-    tokens, first = _flat(parts)
-    lengths = np.diff(first)[texts.words]
-    ends = np.concatenate([[0], np.cumsum(lengths)])
-    place = np.arange(ends[-1]) + np.repeat(first[texts.words] - ends[:-1], lengths)
+    begins = first[texts.words]
+    lengths = first[1:][texts.words] - begins
+    ends = np.zeros(len(lengths) + 1, dtype=np.int64)
+    np.cumsum(lengths, out=ends[1:])
+    place = np.arange(ends[-1]) + np.repeat(begins - ends[:-1], lengths)
     return tokens[place], ends[texts.starts]
 
 
@@ -279,11 +301,11 @@ def _arrays(found: Terms) -> tuple[np.ndarray, ...]:
 
 
 @njit(cache=True)
-def _texts_with(items, starts, first, terms, size):
-    """How many texts have each term."""
-    texts = np.zeros(size, dtype=np.int64)
+def _spread(items, starts, first, terms, size):
+    """How many texts have each term, and how many different terms each text has."""
+    texts, found = np.zeros(size, dtype=np.int64), np.zeros(len(starts) - 1, dtype=np.int64)
     last = np.full(size, -1, dtype=np.int64)
-    for text in range(len(starts) - 1):
+    for text in range(len(found)):
         for place in range(starts[text], starts[text + 1]):
             item = items[place]
             if item >= 0:
@@ -292,23 +314,8 @@ def _texts_with(items, starts, first, terms, size):
                     if last[term] != text:
                         last[term] = text
                         texts[term] += 1
-    return texts
-
-
-@njit(cache=True)
-def _distinct(items, starts, first, terms, size):
-    """How many different terms each text has."""
-    found = np.zeros(len(starts) - 1, dtype=np.int64)
-    last = np.full(size, -1, dtype=np.int64)
-    for text in range(len(starts) - 1):
-        for place in range(starts[text], starts[text + 1]):
-            item = items[place]
-            if item >= 0:
-                for at in range(first[item], first[item + 1]):
-                    if last[terms[at]] != text:
-                        last[terms[at]] = text
                         found[text] += 1
-    return found
+    return texts, found
 
 
 @njit(cache=True)

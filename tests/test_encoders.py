@@ -25,7 +25,7 @@ def test_minilm_gives_unit_vectors_that_know_meaning(own_cache):
 def test_a_prompt_is_encoded_once(own_cache, monkeypatch):
     asked = []
 
-    def fake(prompts, done, total):
+    def fake(prompts):
         asked.extend(prompts)
         return np.array([[len(p), *([0] * 383)] for p in prompts], dtype=np.float32)
 
@@ -38,8 +38,8 @@ def test_a_prompt_is_encoded_once(own_cache, monkeypatch):
 def test_an_interruption_loses_only_the_part_at_work(own_cache, monkeypatch):
     asked = []
 
-    def failing(prompts, done, total):
-        if done >= 4:
+    def failing(prompts):
+        if len(asked) >= 4:
             raise KeyboardInterrupt
         asked.extend(prompts)
         return np.zeros((len(prompts), 384), dtype=np.float32)
@@ -49,9 +49,23 @@ def test_an_interruption_loses_only_the_part_at_work(own_cache, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         encoders.minilm([f"prompt {i}" for i in range(6)])
     kept = list(asked)
-    monkeypatch.setattr(encoders, "_encode", lambda p, d, t: asked.extend(p) or np.zeros((len(p), 384), np.float32))
+    monkeypatch.setattr(encoders, "_encode", lambda p: asked.extend(p) or np.zeros((len(p), 384), np.float32))
     encoders.minilm([f"prompt {i}" for i in range(6)])
     assert len(kept) == 4 and len(asked) == 6 == len(set(asked))
+
+
+def test_a_terminal_is_told_how_fast_it_goes(own_cache, monkeypatch, capsys):
+    monkeypatch.setattr(encoders, "SHARD", 2)
+    monkeypatch.setattr(encoders, "_encode", lambda prompts: np.zeros((len(prompts), 384), np.float32))
+    encoders.minilm(["unseen", "by", "anybody"])
+    assert capsys.readouterr().err == ""  # a notebook or a log
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    encoders.minilm(["unseen", "in", "a", "terminal"])
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.split(",")[0] for line in lines] == [f"MiniLM: {n} of 3 new prompts encoded" for n in (2, 3)]
+    assert all(line.endswith(" a second") for line in lines)
+    encoders.minilm(["unseen", "in", "a", "terminal"])  # known by now
+    assert capsys.readouterr().err == ""
 
 
 def test_weights_with_another_hash_are_refused(monkeypatch):

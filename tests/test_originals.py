@@ -267,6 +267,15 @@ def test_a_changed_file_is_converted_again(files):
     assert len(load("mixinstruct")) == 10
 
 
+def test_a_changed_table_is_noticed_where_the_pictures_are_gone(files):
+    folder = files("mmrbench")
+    (folder / "images.tar.gz").unlink()
+    assert len(load("mmrbench")) == 6
+    path = folder / "MMR-Bench.csv"
+    path.write_text("\n".join(path.read_text().splitlines()[:4]) + "\n")
+    assert len(load("mmrbench")) == 3
+
+
 def test_a_spoiled_table_is_not_used(files, own_cache):
     files("routerbench")
     work, path = load("routerbench"), own_cache / "original" / "routerbench.parquet"

@@ -6,7 +6,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from saverouter.policies import COST_WEIGHTS, CostWeightPolicies, ThresholdPolicies, threshold_grid
+from saverouter.policies import (
+    COST_WEIGHTS,
+    CostWeightPolicies,
+    GatePolicies,
+    Policies,
+    ThresholdPolicies,
+    threshold_grid,
+)
 
 SHAPE = st.tuples(st.integers(1, 6), st.integers(1, 7))
 COARSE = st.sampled_from([0.0, 0.1, 0.2, 0.3, 0.1 + 0.2, 0.5, 1.0, 1.0 + 2**-52])  # ties, and near misses of ties
@@ -47,3 +54,15 @@ def test_a_large_pool_where_dearer_models_are_better(kind):
     cost = np.sort(rng.random((200, 289)), axis=1)
     family = kind(cost**0.5 + 0.1 * rng.random(cost.shape), cost, np.linspace(0, 1, 30))
     np.testing.assert_array_equal(family.choices(), one_by_one(family))
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.data())
+def test_gates_score_what_their_choices_do(data):
+    size, models = data.draw(SHAPE)
+    column = arrays(np.int64, size, elements=st.integers(0, models - 1))
+    gain = data.draw(arrays(float, size, elements=NUMBER))
+    gates = np.unique(data.draw(arrays(float, 5, elements=NUMBER)))
+    family = GatePolicies(data.draw(column), data.draw(column), gain, gates, "any")
+    outcomes = [data.draw(arrays(float, (size, models), elements=st.floats(0, 2))) for _ in range(2)]
+    np.testing.assert_allclose(family.realised(*outcomes), Policies.realised(family, *outcomes), rtol=0, atol=1e-12)

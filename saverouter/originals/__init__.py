@@ -17,7 +17,7 @@ from ..errors import SaveRouterError, did_you_mean
 from ..workload import Workload
 from . import llmrouterbench, mixinstruct, mmrbench, routerbench, routereval, store
 from .archives import extract
-from .registry import checked, download_folder, located, sources
+from .registry import checked, download_folder, find, located, sources
 
 LOADERS: dict[str, Callable[[dict[str, Path]], Workload]] = {
     "llmrouterbench": llmrouterbench.convert,
@@ -41,7 +41,7 @@ def load_original(name: str, *, vectors: bool = True) -> Workload:
             f"no original benchmark {name!r}; {did_you_mean(name, LOADERS)}there are {', '.join(LOADERS)}"
         )
     path = cache_folder("original") / f"{name}.parquet"
-    with only_one(path.with_suffix(".lock-name")):
+    with only_one(path.with_name(f"{name}.conversion")):
         kept = store.made_from(path)
         if kept is None or kept != _inputs(name, kept):
             _convert(name, path)
@@ -50,7 +50,7 @@ def load_original(name: str, *, vectors: bool = True) -> Workload:
 
 
 def _convert(name: str, path: Path) -> None:
-    files = {file: place for file, place in located(name).items() if file != PICTURES}
+    files = located(name, without=PICTURES)
     wanted = {source.file: source for source in sources(name)}
     known = {file: checked(wanted[file], place) for file, place in files.items()}
     ready = {
@@ -72,13 +72,11 @@ def _convert(name: str, path: Path) -> None:
 
 def _inputs(name: str, kept: dict) -> dict:
     """What a workload would be made from now; a file that is gone is as good as the one that was converted."""
-    places = {}
-    for file, stamp in kept["files"].items():
-        try:
-            places[file] = _stamp(located(name)[file])
-        except SaveRouterError:
-            places[file] = stamp
-    return {"code": _code(), "files": places}
+    places = {source.file: find(source) for source in sources(name)}
+    stamps = {
+        file: stamp if places.get(file) is None else _stamp(places[file]) for file, stamp in kept["files"].items()
+    }
+    return {"code": _code(), "files": stamps}
 
 
 def _stamp(path: Path) -> list[int]:

@@ -100,9 +100,9 @@ def checked(source: Source, path: Path) -> Source:
     return found
 
 
-def located(benchmark: str) -> dict[str, Path]:
-    """Every file of a benchmark by name, wherever it lies; one that is missing is named with the remedy."""
-    wanted = sources(benchmark)
+def located(benchmark: str, without: str = "") -> dict[str, Path]:
+    """Every file of a benchmark but one, by name, wherever it lies; one that is missing is named with the remedy."""
+    wanted = [source for source in sources(benchmark) if source.file != without]
     found = {source.file: find(source) for source in wanted}
     missing = [name for name, path in found.items() if path is None]
     if missing:

@@ -61,7 +61,7 @@ class SaveRouter(Router):
         min_observations=8,
         newcomer=None,
         newcomer_share=0.1,
-        residual_tolerance=1e-8,
+        residual_tolerance=1e-6,
         seed=42,
     ):
         self.k = k
