@@ -19,7 +19,8 @@ import scipy.sparse as sp
 
 from .cache import atomic_path, cache_folder, digest_of, keeps, only_one
 from .errors import SaveRouterError
-from .tfidf import CharacterTfidf, Texts, WordTfidf, side_by_side
+from .terms import Texts
+from .tfidf import CharacterTfidf, WordTfidf, side_by_side
 from .workload import Queries
 
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"

@@ -1,5 +1,7 @@
 """TF-IDF: the same matrix and the same columns as scikit-learn's TfidfVectorizer, whatever the text."""
 
+import pickle
+
 import numpy as np
 import pytest
 from conftest import make_workload
@@ -7,7 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from saverouter.tfidf import CharacterTfidf, Texts, WordTfidf, side_by_side
+from saverouter import tfidf
+from saverouter.terms import Texts
+from saverouter.tfidf import CharacterTfidf, WordTfidf, side_by_side
 
 KINDS = {
     "words": (WordTfidf, dict(ngram_range=(1, 2))),
@@ -72,3 +76,19 @@ def test_kinds_side_by_side_are_their_matrices_beside_each_other():
     both = side_by_side(kinds, texts)
     np.testing.assert_array_equal(both.toarray(), np.hstack([kind.transform(texts).toarray() for kind in kinds]))
     assert both.has_canonical_format and side_by_side(kinds, Texts.read([])).shape == (0, both.shape[1])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=50, deadline=None)
+@given(train=TEXTS, test=TEXTS, limit=st.sampled_from([1, 200_000]))
+def test_what_is_remembered_is_what_would_be_worked_out(kind, train, test, limit):
+    """Words learnt from are remembered from the start; a router read from a file has forgotten them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tfidf, "REMEMBERED", limit)
+        fitted = KINDS[kind][0](min_texts=1).fit(Texts.read(train))
+        assert len(fitted._memory) == min(len(Texts.read(train).distinct), limit)
+        read = pickle.loads(pickle.dumps(fitted))
+        assert not read._memory
+        for texts in (train, test, train):  # the second time from memory in both
+            one, other = fitted.transform(Texts.read(texts)), read.transform(Texts.read(texts))
+            np.testing.assert_array_equal(one.toarray(), other.toarray())
