@@ -79,14 +79,17 @@ def residual_weights(
     cells = seen.groups, seen.models
     counts, sums = seen.table()[cells] - 1, seen.table(seen.quality)[cells] - seen.quality
     target = seen.quality - shrunken(counts, sums, prior[cells], shrinkage)
-    weights = np.zeros((features.shape[1], seen.n_models))
-    intercepts = np.zeros(seen.n_models)
     tried = np.bincount(seen.models, minlength=seen.n_models)
-    chosen = np.flatnonzero(tried >= max(min_observations, 1))
-    weights[:, chosen], intercepts[chosen] = ridges(
-        features, seen.rows, seen.models, target, chosen=chosen, ridge=ridge, tolerance=tolerance
+    return ridges(
+        features,
+        seen.rows,
+        seen.models,
+        target,
+        chosen=np.flatnonzero(tried >= max(min_observations, 1)),
+        n_models=seen.n_models,
+        ridge=ridge,
+        tolerance=tolerance,
     )
-    return weights, intercepts
 
 
 def cost_table(seen: Observations) -> tuple[np.ndarray, np.ndarray]:

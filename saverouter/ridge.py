@@ -22,28 +22,31 @@ EPS = np.finfo(np.float64).eps
 
 
 def ridges(
-    features: sp.csr_matrix, rows: np.ndarray, models: np.ndarray, target: np.ndarray, *, chosen, ridge, tolerance
+    features: sp.csr_matrix, rows: np.ndarray, models: np.ndarray, target: np.ndarray, *, chosen, n_models, ridge, tolerance
 ) -> tuple[np.ndarray, np.ndarray]:
-    """One regression a model of ``chosen``: (D, chosen) weights and (chosen,) intercepts.
+    """One regression a model of ``chosen``: (D, n_models) weights and (n_models,) intercepts, 0 for the other models.
 
     Observation i is the row ``rows[i]`` of the features, the model ``models[i]`` and the value ``target[i]``.
     """
-    matrix = features.data, features.indices, features.indptr
-    weights, intercepts = np.empty((len(chosen), features.shape[1])), np.empty(len(chosen))
+    indices = features.indices
+    if features.shape[1] <= 2**16:  # half as long, and reading them is what takes the time
+        indices = indices.astype(np.uint16)
+    matrix = features.data, indices, features.indptr
+    weights, intercepts = np.zeros((features.shape[1], n_models)), np.zeros(n_models)
 
-    def learn(column: int) -> None:
-        mine = np.flatnonzero(models == chosen[column])
-        centre, found = target[mine].mean(), None
+    def learn(model: int) -> None:
+        mine, found, x = np.flatnonzero(models == model), None, np.empty(features.shape[1])
+        centre = target[mine].mean()
         given = rows[mine], target[mine] - centre
         if len(mine) > MANY:
-            found = descend(matrix, *given, ridge, tolerance, weights[column])
+            found = descend(matrix, *given, ridge, tolerance, x)
         if found is None:
-            found = _lsqr(*matrix, *given, np.sqrt(ridge), tolerance, weights[column])
-        intercepts[column] = centre - found
+            found = _lsqr(*matrix, *given, np.sqrt(ridge), tolerance, x)
+        weights[:, model], intercepts[model] = x, centre - found
 
-    observed = np.bincount(models, minlength=int(np.max(chosen, initial=0)) + 1)[chosen]
-    in_threads(learn, np.argsort(-observed, kind="stable"))  # the longest first, so that no thread is left with it
-    return np.ascontiguousarray(weights.T), intercepts
+    observed = np.bincount(models, minlength=n_models)
+    in_threads(learn, sorted(chosen, key=lambda model: -observed[model]))  # the longest first: no thread is left with it
+    return weights, intercepts
 
 
 def predictions(features: sp.csr_matrix, weights: np.ndarray) -> np.ndarray:

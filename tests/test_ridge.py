@@ -25,17 +25,18 @@ def problem():
 @pytest.mark.parametrize("ridge, tolerance", [(0.0, 1e-8), (1.0, 1e-4), (1.0, 1e-8), (100.0, 1e-4), (100.0, 1e-8)])
 def test_every_step_is_scikit_learns(problem, ridge, tolerance):
     features, rows, models, target = problem
-    weights, intercepts = ridges(*problem, chosen=np.array([0, 3]), ridge=ridge, tolerance=tolerance)
-    for column, model in enumerate((0, 3)):
+    weights, intercepts = ridges(*problem, chosen=np.array([0, 3]), n_models=5, ridge=ridge, tolerance=tolerance)
+    assert not weights[:, [1, 2, 4]].any() and not intercepts[[1, 2, 4]].any()
+    for model in (0, 3):
         mine = models == model
         fit = Ridge(alpha=ridge, solver="lsqr", tol=tolerance).fit(features[rows[mine]], target[mine])
-        np.testing.assert_allclose(weights[:, column], fit.coef_, rtol=1e-6, atol=1e-9)
-        assert intercepts[column] == pytest.approx(fit.intercept_, abs=1e-8)
+        np.testing.assert_allclose(weights[:, model], fit.coef_, rtol=1e-6, atol=1e-9)
+        assert intercepts[model] == pytest.approx(fit.intercept_, abs=1e-8)
 
 
 def test_a_small_tolerance_gives_the_exact_solution(problem):
     features, rows, models, target = problem
-    weights, intercepts = ridges(*problem, chosen=np.arange(5), ridge=2.0, tolerance=1e-14)
+    weights, intercepts = ridges(*problem, chosen=np.arange(5), n_models=5, ridge=2.0, tolerance=1e-14)
     for model in range(5):
         mine = models == model
         fit = Ridge(alpha=2.0, solver="cholesky").fit(features[rows[mine]].toarray(), target[mine])
@@ -45,8 +46,8 @@ def test_a_small_tolerance_gives_the_exact_solution(problem):
 
 def test_a_target_without_variance_has_no_weights(problem):
     features, rows, models, _ = problem
-    weights, intercepts = ridges(features, rows, models, np.full(700, 0.3), chosen=[1], ridge=1.0, tolerance=1e-8)
-    assert not weights.any() and intercepts[0] == pytest.approx(0.3)
+    weights, intercepts = ridges(features, rows, models, np.full(700, 0.3), chosen=[1], n_models=5, ridge=1.0, tolerance=1e-8)
+    assert not weights.any() and intercepts[1] == pytest.approx(0.3)
 
 
 @pytest.mark.parametrize("ridge", [20.0, 300.0])
@@ -54,7 +55,7 @@ def test_descent_gives_the_exact_solution(problem, ridge, monkeypatch):
     features, rows, models, target = problem
     monkeypatch.setattr(regressions, "MANY", 0)
     monkeypatch.setattr(regressions, "_lsqr", None)  # descent alone
-    weights, intercepts = ridges(*problem, chosen=np.arange(5), ridge=ridge, tolerance=1e-14)
+    weights, intercepts = ridges(*problem, chosen=np.arange(5), n_models=5, ridge=ridge, tolerance=1e-14)
     for model in range(5):
         mine = models == model
         fit = Ridge(alpha=ridge, solver="cholesky").fit(features[rows[mine]].toarray(), target[mine])
@@ -65,20 +66,33 @@ def test_descent_gives_the_exact_solution(problem, ridge, monkeypatch):
 @pytest.mark.parametrize("tolerance", [1e-2, 1e-4, 1e-6])
 def test_descent_stops_no_further_from_the_solution_than_lsqr(problem, tolerance, monkeypatch):
     def weights(tolerance):
-        return ridges(*problem, chosen=np.arange(5), ridge=20.0, tolerance=tolerance)[0]
+        return ridges(*problem, chosen=np.arange(5), n_models=5, ridge=20.0, tolerance=tolerance)[0]
 
     exact, lsqr = weights(1e-14), weights(tolerance)
     monkeypatch.setattr(regressions, "MANY", 0)
     assert 0 < np.abs(weights(tolerance) - exact).max() <= np.abs(lsqr - exact).max()
 
 
+@pytest.mark.parametrize("many", [0, 25_000])
+def test_a_wide_matrix_is_not_cut_short(problem, many, monkeypatch):
+    """Columns beyond the 65,536th have longer indices."""
+    features, *given = problem
+    monkeypatch.setattr(regressions, "MANY", many)
+    wide = sp.hstack([features, sp.csr_matrix((300, 70_000)), features], format="csr")
+    twice = sp.hstack([features, features], format="csr")
+    solved = [
+        ridges(matrix, *given, chosen=np.arange(5), n_models=5, ridge=20.0, tolerance=1e-13)[0] for matrix in (wide, twice)
+    ]
+    np.testing.assert_allclose(np.vstack([solved[0][:120], solved[0][-120:]]), solved[1], atol=1e-12)
+
+
 def test_a_weak_ridge_is_left_to_lsqr(problem, monkeypatch):
     features, rows, models, target = problem
     matrix, untouched = (features.data, features.indices, features.indptr), np.full(120, 7.0)
     assert descend(matrix, rows, target, 0.1, 1e-8, untouched) is None and (untouched == 7.0).all()
-    usual = ridges(*problem, chosen=[2], ridge=0.1, tolerance=1e-8)
+    usual = ridges(*problem, chosen=[2], n_models=5, ridge=0.1, tolerance=1e-8)
     monkeypatch.setattr(regressions, "MANY", 0)
-    for one, other in zip(usual, ridges(*problem, chosen=[2], ridge=0.1, tolerance=1e-8), strict=True):
+    for one, other in zip(usual, ridges(*problem, chosen=[2], n_models=5, ridge=0.1, tolerance=1e-8), strict=True):
         np.testing.assert_array_equal(one, other)
 
 
@@ -102,7 +116,7 @@ def test_the_number_of_threads_changes_no_digit(problem, many, monkeypatch):
     found = []
     for threads in (1, 3):
         monkeypatch.setattr(config, "NUMBA_NUM_THREADS", threads)
-        found.append(ridges(*problem, chosen=np.arange(5), ridge=20.0, tolerance=1e-8))
+        found.append(ridges(*problem, chosen=np.arange(5), n_models=5, ridge=20.0, tolerance=1e-8))
     for one, other in zip(*found, strict=True):
         np.testing.assert_array_equal(one, other)
 

@@ -175,8 +175,11 @@ class SaveRouter(Router):
         return quality
 
     def _with_residual(self, features, groups) -> np.ndarray:
-        residual = predictions(features, self.weights_) + self.intercepts_
-        return self.group_quality_[groups] + self.residual_scale * residual
+        quality = predictions(features, self.weights_)  # changed in place: it may be large
+        quality += self.intercepts_
+        quality *= self.residual_scale
+        quality += self.group_quality_[groups]
+        return quality
 
     def estimates(self, features, groups) -> tuple[np.ndarray, np.ndarray]:
         """(n, M) quality and cost of queries whose features and groups are known.
