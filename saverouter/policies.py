@@ -26,17 +26,10 @@ class Policies:
 
     def realised(self, quality: np.ndarray, cost: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean quality and mean cost of every policy."""
-        first = np.arange(len(quality)) * quality.shape[1]
-        quality, cost = np.ravel(quality), np.ravel(cost)
-        scores, before = np.empty((len(self), 2)), None
-        for index, chosen in enumerate(self.choices()):
-            if before is not None and np.array_equal(chosen, before):  # a small step may change no choice
-                scores[index] = scores[index - 1]
-                continue
-            place = first + chosen
-            scores[index] = quality.take(place).mean(), cost.take(place).mean()
-            before = chosen
-        return scores[:, 0], scores[:, 1]
+        outcomes = [np.ascontiguousarray(values, dtype=np.float64) for values in (quality, cost)]
+        choices = self.choices()
+        parts = [choices] if isinstance(choices, np.ndarray) else (chosen[None] for chosen in choices)
+        return tuple(np.hstack([sweeps.mean_outcomes(part, *outcomes) for part in parts]))
 
     def choices(self) -> Iterable[np.ndarray]:
         """``choice(index)`` for every policy in turn; a family with a faster way to all of them overrides it."""

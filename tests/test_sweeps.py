@@ -8,6 +8,7 @@ from hypothesis.extra.numpy import arrays
 
 from saverouter.policies import (
     COST_WEIGHTS,
+    ChoicePolicies,
     CostWeightPolicies,
     GatePolicies,
     Policies,
@@ -66,3 +67,19 @@ def test_gates_score_what_their_choices_do(data):
     family = GatePolicies(data.draw(column), data.draw(column), gain, gates, "any")
     outcomes = [data.draw(arrays(float, (size, models), elements=st.floats(0, 2))) for _ in range(2)]
     np.testing.assert_allclose(family.realised(*outcomes), Policies.realised(family, *outcomes), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("size", [1, 127, 128, 1_000])
+def test_outcomes_are_means_of_what_was_chosen(size):
+    rng = np.random.default_rng(0)
+    family = ChoicePolicies(rng.integers(5, size=(7, size)), list("abcdefg"))
+    quality, cost = rng.random((2, 5, size)).transpose(0, 2, 1)  # not in the order of memory
+    rows = np.arange(size)
+    expected = [[outcome[rows, chosen].mean() for chosen in family.choices()] for outcome in (quality, cost)]
+    np.testing.assert_allclose(family.realised(quality, cost), expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize("model", [-1, 5])
+def test_a_choice_beyond_the_pool_is_refused(model):
+    with pytest.raises(IndexError, match="beyond the pool"):
+        ChoicePolicies(np.array([[0, model]]), ["wrong"]).realised(np.ones((2, 5)), np.ones((2, 5)))
