@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 from recording import peak_memory
 
-QUERIES = [(10_000, 12), (100_000, 12), (1_000_000, 12)]
+QUERIES = [(10_000, 12), (100_000, 12), (1_000_000, 12), (3_000_000, 12)]
 MODELS = [(10_000, 10), (10_000, 100), (10_000, 1_000)]
 QUICK = [(500, 6), (1_000, 6), (500, 12)]
 STEPS = ["buy", "features", "learn", "predict", "frontier"]

@@ -12,22 +12,23 @@ import numpy as np
 from numba import njit
 
 NEIGHBOURS = 32
-PASSES = 200  # never reached where the ridge is as long as the rows: 37 gain eight digits at the worst
+PASSES = 200  # where the ridge is no weaker than the rows, 147 gain all 16 digits at the worst, and 20 are usual
 
 
 def descend(matrix, rows, target, ridge: float, tolerance: float, x: np.ndarray) -> float | None:
     """Fills ``x`` with the weights and returns their product with the means of the rows.
 
-    ``matrix`` is (data, indices, indptr). Stops where the residual of the dual is ``tolerance`` of the target, which
-    leaves the gradient no larger than LSQR's test of that name does. None, and nothing filled, where the ridge is too weak.
+    ``matrix`` is (data, indices, indptr). Stops where the residual of the dual is ``tolerance`` times the target: the
+    gradient, which LSQR watches, is then at least as small by LSQR's own measure. None, and nothing filled, where the ridge
+    is weaker than the rows, as passes would become many.
     """
     means, offsets, squares = np.zeros(len(x)), np.empty(len(rows)), np.empty(len(rows))
     _measure(*matrix, rows, means, offsets, squares)
     if ridge < squares.max():
         return None
     x[:] = 0.0
-    dual, state = np.zeros(len(rows)), np.array([0.0, 0.0, means @ means])
-    rng, size = np.random.default_rng(0), np.linalg.norm(target)
+    dual, state = np.zeros(len(rows)), np.array([0.0, 0.0, _dot(means, means)])
+    rng, size = np.random.default_rng(0), np.sqrt(_dot(target, target))
     before, enough = size, max(tolerance, np.finfo(float).eps) * size
     for _ in range(PASSES):
         blocks = rng.permutation(-(-len(rows) // NEIGHBOURS))
@@ -36,7 +37,12 @@ def descend(matrix, rows, target, ridge: float, tolerance: float, x: np.ndarray)
             break
         before = met
     x -= state[0] * means
-    return float(means @ x)
+    return float(_dot(means, x))
+
+
+def _dot(one: np.ndarray, other: np.ndarray) -> float:
+    """Not BLAS, which would take threads of its own, and round by their number."""
+    return (one * other).sum()
 
 
 @njit(cache=True, nogil=True)
