@@ -90,20 +90,27 @@ def line(row: dict) -> str:
 
 
 def figure(frames: dict[str, pd.DataFrame]):
-    """One panel an axis of growth, seconds by step, with n log n for the eye."""
+    """A column of panels an axis of growth: seconds by step, with n log n for the eye, above the peak memory."""
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
     from saverouter.plots import PALETTE
 
-    drawing, panels = plt.subplots(1, len(frames), figsize=(5.5 * len(frames), 4.2), layout="constrained")
-    for panel, (axis, frame) in zip(panels, frames.items(), strict=True):
+    size = (5.5 * len(frames), 6.2)
+    drawing, panels = plt.subplots(2, len(frames), figsize=size, height_ratios=(2, 1), sharex="col", layout="constrained")
+    for (above, below), (axis, frame) in zip(panels.T, frames.items(), strict=True):
         for step, colour in zip(STEPS, PALETTE, strict=False):
-            panel.loglog(frame[axis], frame[step], marker="o", color=colour, label=step)
+            above.loglog(frame[axis], frame[step], marker="o", color=colour, label=step)
         n, top = frame[axis].to_numpy(float), frame[STEPS].to_numpy().max()
-        panel.loglog(n, n * np.log(n) / (n * np.log(n))[-1] * top, color="grey", ls=":", label="n log n")
-        panel.set(xlabel=axis, ylabel="seconds", title=f"time by {axis}")
-    drawing.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=len(STEPS) + 1, frameon=False)
+        above.loglog(n, n * np.log(n) / (n * np.log(n))[-1] * top, color="grey", ls=":", label="n log n")
+        above.set(ylabel="seconds", title=f"growth with {axis}")
+        below.loglog(frame[axis], frame["peak, GB"], marker="o", color="black")
+        below.set(xlabel=axis, ylabel="peak memory, GB", ylim=(0.25, 16))
+        below.set_yticks([0.5, 1, 2, 4, 8], labels=["0.5", "1", "2", "4", "8"])
+        below.set_yticks([], minor=True)
+    drawing.legend(
+        *panels[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=len(STEPS) + 1, frameon=False
+    )
     return drawing
 
 
