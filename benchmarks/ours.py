@@ -164,8 +164,9 @@ def one_prompt(given):
     router.features_.words(given["prompts"][:1])  # learns the vocabulary, where training features came from the cache
     times = []
     for row in range(len(given["test_prompts"])):
+        vector = vectors[[row % len(vectors)]]  # any will do
         start = time.perf_counter()
-        router.route_features(router.features_.words(given["test_prompts"][row : row + 1]), vectors[row : row + 1])
+        router.route_features(router.features_.words(given["test_prompts"][row : row + 1]), vector)
         times.append(time.perf_counter() - start)
     return float(np.median(times)), {"p95": np.quantile(times, 0.95)}
 

@@ -25,6 +25,7 @@ from .workload import Queries
 
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 SHARD = 4096  # prompts encoded between two saves: what an interruption may lose
+LONG = 500  # prompts from which a terminal is told how far the encoding is
 WORTH_KEEPING = 500  # prompts from which features are kept on disk
 
 
@@ -55,7 +56,7 @@ def _encode_missing(wanted: dict[bytes, str], store: VectorStore) -> None:
     for start in range(0, len(todo), SHARD):
         part = todo[start : start + SHARD]
         store.add(part, _encode([wanted[key] for key in part]))
-        if sys.stderr.isatty():
+        if _shown(len(todo)):
             done = start + len(part)
             rate = done / (time.perf_counter() - clock)
             print(f"MiniLM: {done:,} of {len(todo):,} new prompts encoded, {rate:,.0f} a second", file=sys.stderr)
@@ -92,10 +93,15 @@ class VectorStore:
 
 
 def _encode(prompts: list[str]) -> np.ndarray:
-    """A bar is shown in a terminal; in a notebook it would become part of the output."""
+    bar = _shown(len(prompts))
     return _minilm_model().encode(
-        prompts, batch_size=32, normalize_embeddings=True, show_progress_bar=sys.stderr.isatty(), convert_to_numpy=True
+        prompts, batch_size=32, normalize_embeddings=True, show_progress_bar=bar, convert_to_numpy=True
     )
+
+
+def _shown(prompts: int) -> bool:
+    """Whether progress is: in a terminal, where there is any to speak of. In a notebook it would become part of the output."""
+    return prompts >= LONG and sys.stderr.isatty()
 
 
 @cache

@@ -56,10 +56,13 @@ def test_an_interruption_loses_only_the_part_at_work(own_cache, monkeypatch):
 
 def test_a_terminal_is_told_how_fast_it_goes(own_cache, monkeypatch, capsys):
     monkeypatch.setattr(encoders, "SHARD", 2)
+    monkeypatch.setattr(encoders, "LONG", 3)
     monkeypatch.setattr(encoders, "_encode", lambda prompts: np.zeros((len(prompts), 384), np.float32))
     encoders.minilm(["unseen", "by", "anybody"])
     assert capsys.readouterr().err == ""  # a notebook or a log
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    encoders.minilm(["one", "two"])
+    assert capsys.readouterr().err == ""  # too few to speak of
     encoders.minilm(["unseen", "in", "a", "terminal"])
     lines = capsys.readouterr().err.splitlines()
     assert [line.split(",")[0] for line in lines] == [f"MiniLM: {n} of 3 new prompts encoded" for n in (2, 3)]
