@@ -167,7 +167,9 @@ def budget(curve: pd.DataFrame, metric: str, ax, title: str = "", label: str = "
         ax.set_yscale("log")
         ax.yaxis.set_major_formatter(lambda y, _: short(y))
         ax.yaxis.set_minor_formatter(lambda y, _: "")
-    ax.set(xlabel="K, outcomes bought a query", ylabel=label, title=title, xticks=sorted(curve["k"].unique()))
+    budgets = sorted(curve["k"].unique())
+    ax.set(xlabel="K, outcomes bought a query", ylabel=label, title=title, xticks=budgets)
+    ax.set_xlim(budgets[0] - 0.5, budgets[-1] + 0.5)  # a single point would sit on the frame
     return ax
 
 
