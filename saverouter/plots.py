@@ -6,6 +6,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import seaborn as sns
+from matplotlib.ticker import LogLocator
 
 from .evaluate import Result
 
@@ -165,6 +166,7 @@ def budget(curve: pd.DataFrame, metric: str, ax, title: str = "", label: str = "
         ax.axhline(curve["best_single"].iloc[0], color="0.4", lw=1, ls=":", label="best single model")
     else:
         ax.set_yscale("log")
+        ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 3, 5, 7)))  # a panel may span less than a power of ten
         ax.yaxis.set_major_formatter(lambda y, _: short(y))
         ax.yaxis.set_minor_formatter(lambda y, _: "")
     budgets = sorted(curve["k"].unique())
