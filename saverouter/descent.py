@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 
 NEIGHBOURS = 32
-PASSES = 200  # where the ridge is no weaker than the rows, 147 gain all 16 digits at the worst, and 20 are usual
+PASSES = 200  # where the ridge is no weaker than the rows, 147 gain all 16 digits at the worst
 
 
 def descend(matrix, rows, target, ridge: float, tolerance: float, x: np.ndarray) -> float | None:
@@ -23,31 +23,28 @@ def descend(matrix, rows, target, ridge: float, tolerance: float, x: np.ndarray)
     is weaker than the rows, as passes would become many.
     """
     means, offsets, squares = np.zeros(len(x)), np.empty(len(rows)), np.empty(len(rows))
-    _measure(*matrix, rows, means, offsets, squares)
+    middle = _measure(*matrix, rows, means, offsets, squares)
     if ridge < squares.max():
         return None
     x[:] = 0.0
-    dual, state = np.zeros(len(rows)), np.array([0.0, 0.0, _dot(means, means)])
-    rng, size = np.random.default_rng(0), np.sqrt(_dot(target, target))
+    dual, total, along = np.zeros(len(rows)), 0.0, 0.0
+    rng, size = np.random.default_rng(0), np.sqrt((target**2).sum())
     before, enough = size, max(tolerance, np.finfo(float).eps) * size
     for _ in range(PASSES):
         blocks = rng.permutation(-(-len(rows) // NEIGHBOURS))
-        met = _sweep(*matrix, rows, target, offsets, squares, ridge, blocks, dual, state, x)
+        met, total, along = _sweep(
+            *matrix, rows, target, offsets, squares, middle, ridge, blocks, dual, total, along, x
+        )
         if met * met <= enough * before:  # met before its own corrections, which take off as much as those before
             break
         before = met
-    x -= state[0] * means
-    return float(_dot(means, x))
-
-
-def _dot(one: np.ndarray, other: np.ndarray) -> float:
-    """Not BLAS, which would take threads of its own, and round by their number."""
-    return (one * other).sum()
+    x -= total * means
+    return along - total * middle
 
 
 @njit(cache=True, nogil=True)
 def _measure(data, indices, indptr, rows, means, offsets, squares):
-    """Means of the rows, each row's product with them, and its squared distance from them."""
+    """Means of the rows, each row's product with them, and its squared distance from them; returns their own square."""
     for row in rows:
         for at in range(indptr[row], indptr[row + 1]):
             means[indices[at]] += data[at]
@@ -61,17 +58,17 @@ def _measure(data, indices, indptr, rows, means, offsets, squares):
             product += data[at] * means[indices[at]]
             square += data[at] * data[at]
         offsets[place], squares[place] = product, square - 2 * product + middle
+    return middle
 
 
 @njit(cache=True, nogil=True)
-def _sweep(data, indices, indptr, rows, target, offsets, squares, ridge, blocks, dual, state, x):
+def _sweep(data, indices, indptr, rows, target, offsets, squares, middle, ridge, blocks, dual, total, along, x):
     """One pass: each row's equation, A A'dual + ridge dual = target, is solved for its own dual variable.
 
-    ``x`` is kept as the sum of the rows times their duals; ``state`` has the sum of the duals, the means' product with
-    ``x``, and with themselves: with those A, the rows less their means, is never formed. Returns the norm of the
-    residuals as they were met.
+    ``x`` is kept as the sum of the rows times their duals, ``total`` as the sum of the duals, and ``along`` as the means'
+    product with ``x``: with those A, the rows less their means, is never formed. Returns the norm of the residuals as they
+    were met, and the two sums.
     """
-    total, along, middle = state
     left = 0.0
     for block in blocks:
         for place in range(NEIGHBOURS * block, min(NEIGHBOURS * (block + 1), len(rows))):
@@ -89,5 +86,4 @@ def _sweep(data, indices, indptr, rows, target, offsets, squares, ridge, blocks,
             along += change * offsets[place]
             for at in range(len(columns)):
                 x[columns[at]] += change * values[at]
-    state[0], state[1] = total, along
-    return np.sqrt(left)
+    return np.sqrt(left), total, along
