@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
 from functools import cache
@@ -106,6 +106,30 @@ def digest_of_files(root: Path, files) -> str:
     return digest_of(
         *(part for file in sorted(files) for part in (file.relative_to(root).as_posix(), file.read_bytes()))
     )
+
+
+def stamp_of(path: str | Path) -> list[int]:
+    """Size and date of a file: as long as they stay, so does what is in it."""
+    found = os.stat(path)
+    return [found.st_size, found.st_mtime_ns]
+
+
+def contents_of(files: Iterable[str | Path]) -> list[str]:
+    """The sha256 of each file; one that was read before and kept its stamp is not read again."""
+    memory = cache_folder() / "contents.json"
+    known = json.loads(memory.read_text()) if memory.is_file() else {}
+    places = [os.path.abspath(file) for file in files]
+    found = {}
+    for place in dict.fromkeys(places):
+        stamp = stamp_of(place)
+        found[place] = known.get(place)
+        if found[place] is None or found[place]["stamp"] != stamp:
+            with open(place, "rb") as file:
+                found[place] = {"stamp": stamp, "sha256": hashlib.file_digest(file, "sha256").hexdigest()}
+    if any(known.get(place) is not entry for place, entry in found.items()):
+        with atomic_path(memory) as temporary:
+            temporary.write_text(json.dumps(known | found))
+    return [found[place]["sha256"] for place in places]
 
 
 # Modules that only show or run things: a change in them does not change a result.

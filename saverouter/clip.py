@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import os
-import sys
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
 
-from .cache import cache_folder
-from .encoders import VectorStore, no_progress_bar
+from .cache import cache_folder, contents_of
+from .encoders import no_progress_bar
 from .errors import SaveRouterError
+from .vectors import VectorStore
 
 WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 BATCH = 32
@@ -26,17 +26,11 @@ def clip_vectors(prompts, images, *, weights: str | Path | None = None) -> np.nd
     format of transformers; it is never fetched here. A picture that cannot be read is an error.
     """
     folder = _weights_folder(weights)
-    keys = [_key(prompt, path) for prompt, path in zip(prompts, images, strict=True)]
-    store = VectorStore(cache_folder("clip", _model_id(folder)))
-    known = store.read()
-    todo = {key: pair for key, *pair in zip(keys, prompts, images, strict=True) if key not in known}
-    names = list(todo)
-    for start in range(0, len(names), SHARD):
-        part = names[start : start + SHARD]
-        if sys.stderr.isatty():
-            print(f"\rencoding with CLIP: {start:,} of {len(names):,} ", end="", file=sys.stderr, flush=True)
-        store.add(part, _encode(folder, [todo[key] for key in part]))
-    known = store.read()
+    prompts, images = list(prompts), list(images)
+    keys = _keys(prompts, images)
+    wanted = dict(zip(keys, zip(prompts, images, strict=True), strict=True))
+    store = VectorStore(cache_folder("clip", contents_of([_weights(folder)])[0][:12]), "CLIP", "pairs")
+    known = store.complete(wanted, partial(_encode, folder), SHARD)
     return np.stack([known[key] for key in keys]) if keys else np.empty((0, 1024), np.float32)
 
 
@@ -52,25 +46,22 @@ def _weights_folder(given: str | Path | None) -> Path:
     return folder
 
 
-def _key(prompt: str, path: str | Path) -> bytes:
+def _weights(folder: Path) -> Path:
+    return next(folder / name for name in WEIGHTS if (folder / name).is_file())
+
+
+def _keys(prompts: list[str], images: list) -> list[bytes]:
     """A pair by the text and by what is in the picture's file."""
     try:
-        content = Path(path).read_bytes()
+        contents = contents_of(images)
     except OSError as error:
         raise SaveRouterError(
-            f"picture {Path(path).name!r} cannot be read ({error.strerror}); replace or drop it"
+            f"picture {Path(error.filename).name!r} cannot be read ({error.strerror}); replace or drop it"
         ) from error
-    digest = hashlib.blake2b(prompt.encode("utf-8", "surrogatepass"), digest_size=16)
-    digest.update(b"\0" + hashlib.blake2b(content, digest_size=16).digest())
-    return digest.digest()
-
-
-@cache
-def _model_id(folder: Path) -> str:
-    """Vectors of other weights are kept apart."""
-    weights = next(folder / name for name in WEIGHTS if (folder / name).is_file())
-    with weights.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()[:12]
+    return [
+        hashlib.blake2b(f"{content} {prompt}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        for content, prompt in zip(contents, prompts, strict=True)
+    ]
 
 
 @cache

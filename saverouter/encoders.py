@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import sys
-import time
 import warnings
 from contextlib import contextmanager
 from functools import cache
@@ -21,11 +19,11 @@ from .cache import atomic_path, cache_folder, digest_of, keeps, only_one
 from .errors import SaveRouterError
 from .terms import Texts
 from .tfidf import CharacterTfidf, WordTfidf, side_by_side
+from .vectors import VectorStore, shown
 from .workload import Queries
 
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 SHARD = 4096  # prompts encoded between two saves: what an interruption may lose
-LONG = 500  # prompts from which a terminal is told how far the encoding is
 WORTH_KEEPING = 500  # prompts from which features are kept on disk
 
 
@@ -40,68 +38,22 @@ def minilm(prompts) -> np.ndarray:
     if wanted and not keeps():
         vectors = dict(zip(wanted, _encode(list(wanted.values())), strict=True))
         return np.stack([vectors[_key(prompt)] for prompt in prompts])
-    store = VectorStore(cache_folder("minilm", MINILM_SHA256[:12]))
-    if wanted.keys() - store.read().keys():
-        with only_one(store.folder / digest_of(*sorted(wanted))):  # who wants other prompts need not wait
-            _encode_missing(wanted, store)
-    known = store.read()
-    return np.stack([known[_key(prompt)] for prompt in prompts]) if wanted else np.empty((0, 384), np.float32)
-
-
-def _encode_missing(wanted: dict[bytes, str], store: VectorStore) -> None:
-    known = store.read()  # another process may have encoded some meanwhile
     # Similar lengths together: a batch is padded to its longest prompt.
-    todo = sorted((key for key in wanted if key not in known), key=lambda key: len(wanted[key]))
-    clock = time.perf_counter()
-    for start in range(0, len(todo), SHARD):
-        part = todo[start : start + SHARD]
-        store.add(part, _encode([wanted[key] for key in part]))
-        if _shown(len(todo)):
-            done = start + len(part)
-            rate = done / (time.perf_counter() - clock)
-            print(f"MiniLM: {done:,} of {len(todo):,} new prompts encoded, {rate:,.0f} a second", file=sys.stderr)
+    wanted = dict(sorted(wanted.items(), key=lambda pair: len(pair[1])))
+    store = VectorStore(cache_folder("minilm", MINILM_SHA256[:12]), "MiniLM", "prompts")
+    known = store.complete(wanted, _encode, SHARD)
+    return np.stack([known[_key(prompt)] for prompt in prompts]) if wanted else np.empty((0, 384), np.float32)
 
 
 def _key(prompt: str) -> bytes:
     return hashlib.blake2b(prompt.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
-@cache  # a file never changes once it is there
-def _read_shard(path: Path) -> dict[bytes, np.ndarray]:
-    shard = np.load(path, mmap_mode="r")
-    return dict(zip(map(bytes, shard["key"]), shard["vector"], strict=True))
-
-
-class VectorStore:
-    """Files of vectors, each written once and never changed."""
-
-    def __init__(self, folder: Path):
-        self.folder = folder
-
-    def read(self) -> dict[bytes, np.ndarray]:
-        known: dict[bytes, np.ndarray] = {}
-        for path in self.folder.glob("[!.]*.npy"):
-            known.update(_read_shard(path))
-        return known
-
-    def add(self, keys: list[bytes], vectors: np.ndarray) -> None:
-        shard = np.empty(len(keys), dtype=[("key", np.uint8, 16), ("vector", np.float32, vectors.shape[1])])
-        shard["key"] = np.frombuffer(b"".join(keys), np.uint8).reshape(-1, 16)
-        shard["vector"] = vectors
-        with atomic_path(self.folder / f"{digest_of(*keys)}.npy") as path:
-            np.save(path, shard)
-
-
 def _encode(prompts: list[str]) -> np.ndarray:
-    bar = _shown(len(prompts))
+    bar = shown(len(prompts))
     return _minilm_model().encode(
         prompts, batch_size=32, normalize_embeddings=True, show_progress_bar=bar, convert_to_numpy=True
     )
-
-
-def _shown(prompts: int) -> bool:
-    """Whether progress is: in a terminal, where there is any to speak of. In a notebook it would become part of the output."""
-    return prompts >= LONG and sys.stderr.isatty()
 
 
 @cache

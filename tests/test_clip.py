@@ -74,3 +74,21 @@ def test_an_interruption_keeps_what_was_encoded(tiny_clip, own_cache, monkeypatc
     monkeypatch.setattr(clip, "_encode", lambda folder, pairs: asked.extend(pairs) or real(folder, pairs))
     clip_vectors(["a b"] * 5, paths, weights=tiny_clip)
     assert len(asked) == 5 == len({path for _, path in asked})
+
+
+def test_a_picture_is_read_again_only_where_it_changed(tiny_clip, own_cache, monkeypatch):
+    paths, opened, real = pictures(tiny_clip, 3), [], open
+
+    def watched(path, *rest):
+        opened.append(path)
+        return real(path, *rest)
+
+    first = clip_vectors(["a b"] * 3, paths, weights=tiny_clip)
+    monkeypatch.setattr("saverouter.cache.open", watched, raising=False)
+    np.testing.assert_array_equal(clip_vectors(["a b"] * 3, paths, weights=tiny_clip), first)
+    assert opened == []  # neither pictures nor weights
+    Image.fromarray(np.zeros((30, 30, 3), np.uint8)).save(paths[1])
+    again = clip_vectors(["a b"] * 3, paths, weights=tiny_clip)
+    assert opened == [str(paths[1])]
+    np.testing.assert_array_equal(again[[0, 2]], first[[0, 2]])
+    assert np.abs(again[1] - first[1]).max() > 1e-3

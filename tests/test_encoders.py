@@ -9,7 +9,7 @@ from conftest import make_workload
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 import saverouter as sr
-from saverouter import encoders
+from saverouter import encoders, vectors
 from saverouter.cache import atomic_path, digest_of
 
 PROMPTS = ["What is the capital of France?", "Name France's capital city.", "Prove that 2 is prime."]
@@ -56,7 +56,7 @@ def test_an_interruption_loses_only_the_part_at_work(own_cache, monkeypatch):
 
 def test_a_terminal_is_told_how_fast_it_goes(own_cache, monkeypatch, capsys):
     monkeypatch.setattr(encoders, "SHARD", 2)
-    monkeypatch.setattr(encoders, "LONG", 3)
+    monkeypatch.setattr(vectors, "LONG", 3)
     monkeypatch.setattr(encoders, "_encode", lambda prompts: np.zeros((len(prompts), 384), np.float32))
     encoders.minilm(["unseen", "by", "anybody"])
     assert capsys.readouterr().err == ""  # a notebook or a log

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from ..cache import cache_folder, digest_of, digest_of_files, only_one
+from ..cache import cache_folder, contents_of, digest_of, digest_of_files, only_one, stamp_of
 from ..errors import SaveRouterError, did_you_mean
 from ..workload import Workload
 from . import llmrouterbench, mixinstruct, mmrbench, routerbench, routereval, store
@@ -67,21 +67,16 @@ def _convert(name: str, path: Path) -> None:
         for file, source in known.items()
     )
     work = replace(work, provenance=(*told, *work.provenance))
-    store.write(path, work, {"code": _code(), "files": {file: _stamp(place) for file, place in files.items()}})
+    store.write(path, work, {"code": _code(), "files": {file: stamp_of(place) for file, place in files.items()}})
 
 
 def _inputs(name: str, kept: dict) -> dict:
     """What a workload would be made from now; a file that is gone is as good as the one that was converted."""
     places = {source.file: find(source) for source in sources(name)}
     stamps = {
-        file: stamp if places.get(file) is None else _stamp(places[file]) for file, stamp in kept["files"].items()
+        file: stamp if places.get(file) is None else stamp_of(places[file]) for file, stamp in kept["files"].items()
     }
     return {"code": _code(), "files": stamps}
-
-
-def _stamp(path: Path) -> list[int]:
-    found = path.stat()
-    return [found.st_size, found.st_mtime_ns]
 
 
 def _code() -> str:
@@ -105,7 +100,7 @@ def with_pictures(work: Workload) -> Workload:
 
     archive = located("mmrbench")[PICTURES]
     (source,) = [source for source in sources("mmrbench") if source.file == PICTURES]
-    folder = unpacked("mmrbench", archive, source.sha256 or checked(source, archive).sha256)
+    folder = unpacked("mmrbench", archive, source.sha256 or contents_of([archive])[0])
     images = mmrbench.image_paths(work, folder)
     told = "query vectors are CLIP ViT-B/16 text and image vectors, each of unit length, side by side"
     return replace(work, vectors=clip_vectors(work.prompts, images), provenance=(*work.provenance, told))
