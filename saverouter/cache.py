@@ -135,7 +135,8 @@ def contents_of(files: Iterable[str | Path]) -> list[str]:
 # Modules that only show or run things: a change in them does not change a result.
 _NOT_SCIENCE = {
     "__init__.py", "claims.py", "cluster.py", "errors.py", "logs.py", "notebooks.py", "outputs.py", "parity.py", "plots.py",
-    "profiles.py", "published.py", "report.py", "reproduce.py", "runner.py", "show.py", "structure.py", "studies.py",
+    "profiles.py", "published.py", "report.py", "reproduce.py", "runner.py", "show.py", "statements.py", "structure.py",
+    "studies.py",
 }  # fmt: skip
 
 

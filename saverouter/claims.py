@@ -12,14 +12,32 @@ import numpy as np
 import pandas as pd
 
 from .published import published
+from .statements import (
+    OURS,
+    NotTestable,
+    best,
+    caching,
+    each,
+    finite,
+    first_to_pay,
+    grid,
+    k_of,
+    one,
+    part,
+    random,
+    ratio,
+    reaching,
+    rises,
+    share,
+    target,
+    twelve,
+    ucb,
+    unreached,
+    variant,
+    wins,
+)
 
 HOLDS, FAILS, UNTESTABLE = "holds", "does not hold", "not testable here"
-SPARSE = ("WISERouter", "BaRP", "SemiRouter", "SaveRouter")
-OURS = "SaveRouter"
-
-
-class NotTestable(Exception):
-    """The frame has no rows or columns for a statement."""
 
 
 def judge(study: str, measured: pd.DataFrame) -> pd.DataFrame:
@@ -46,129 +64,6 @@ def _answer(test: Callable[[pd.DataFrame], bool], frame: pd.DataFrame) -> str:
         return UNTESTABLE
 
 
-def part(frame: pd.DataFrame, **where) -> pd.DataFrame:
-    """The rows in which every named column has the value, or one of the values, given."""
-    for column, value in where.items():
-        if column not in frame:
-            raise NotTestable(f"no column {column}")
-        frame = frame[frame[column].isin(value) if isinstance(value, (tuple, list)) else frame[column] == value]
-    if frame.empty:
-        raise NotTestable(f"no rows with {where}")
-    return frame
-
-
-def one(frame: pd.DataFrame, metric: str, **where) -> float:
-    """The metric of the only row that matches."""
-    if metric not in frame:
-        raise NotTestable(f"no column {metric}")
-    (value,) = part(frame, **where)[metric]
-    return float(value)
-
-
-def each(frame: pd.DataFrame, test: Callable[[pd.DataFrame], bool], by: str = "benchmark") -> bool:
-    """Whether the test holds for every benchmark of the frame."""
-    return all(bool(test(rows)) for _, rows in frame.groupby(by, sort=False))
-
-
-def best(frame: pd.DataFrame, metric: str, *, strictly: bool = True, **ours) -> bool:
-    """Whether one row (by default SaveRouter's) has the highest peak score, or the lowest of any other metric."""
-    ours = ours or {"method": OURS}
-    mine = one(frame, metric, **ours)
-    (column, value), *_ = ours.items()
-    others = frame.loc[frame[column] != value, metric]
-    sign = -1 if metric == "peak_score" else 1
-    ahead = sign * mine < sign * others if strictly else sign * mine <= sign * others
-    return bool(np.isfinite(mine) and ahead.all())
-
-
-def conventional(frame: pd.DataFrame) -> pd.DataFrame:
-    """Routers with dense supervision."""
-    return frame[~frame["method"].isin(SPARSE)]
-
-
-def k_of(frame: pd.DataFrame, metric: str, benchmark: str) -> int:
-    """The K with the lowest value of a metric."""
-    return int(_finite(part(_ucb(frame), benchmark=benchmark).set_index("k")[metric]).idxmin())
-
-
-def _ucb(frame: pd.DataFrame) -> pd.DataFrame:
-    """Without the rows of random purchases, which the published table does not have."""
-    return frame[frame["policy"] == "ucb"] if "policy" in frame else frame
-
-
-def _random(frame: pd.DataFrame) -> pd.DataFrame:
-    return part(frame, policy="random")
-
-
-def _ratio(frame: pd.DataFrame) -> float:
-    """The earliest break-even of a conventional router over SaveRouter's."""
-    ours = one(frame, "sa_bep", method=OURS)
-    return conventional(frame)["sa_bep"].min() / ours if np.isfinite(ours) else 0.0
-
-
-def _variant(frame: pd.DataFrame, metric: str, name: str) -> float:
-    return one(frame, metric, variant=name)
-
-
-def _grid(frame: pd.DataFrame, metric: str, scale=2, shrinkage=40, ridge=100) -> float:
-    return one(frame, metric, residual_scale=scale, shrinkage=shrinkage, residual_ridge=ridge)
-
-
-def _target(frame: pd.DataFrame, benchmark: str, *targets: float) -> pd.DataFrame:
-    return part(frame, benchmark=benchmark, target=list(targets)) if targets else part(frame, benchmark=benchmark)
-
-
-def _wins(frame: pd.DataFrame, metric: str) -> bool:
-    """SaveRouter leads at every target of the frame."""
-    return each(frame, lambda rows: best(rows, metric), by="target")
-
-
-def _first_to_pay(frame: pd.DataFrame, method: str) -> bool:
-    return each(frame, lambda rows: best(rows, "sa_bep", method=method), by="target")
-
-
-def _unreached(frame: pd.DataFrame, method: str) -> bool:
-    return bool(np.isinf(part(frame, method=method)["cost_ratio"]).all())
-
-
-def _share(frame: pd.DataFrame, better: Callable[[pd.DataFrame], pd.Series], at_least: float) -> bool:
-    return bool(better(frame).mean() >= at_least - 1e-9)
-
-
-def _caching(frame: pd.DataFrame, metric: str) -> pd.Series:
-    """Fresh over cached, by benchmark."""
-    by_kind = frame.pivot(index="benchmark", columns="accounting", values=metric)
-    return by_kind["fresh"] / by_kind["cached"]
-
-
-def _twelve(frame: pd.DataFrame) -> pd.DataFrame:
-    """All arrivals of all four benchmarks, or nothing to speak of."""
-    if len(frame) != 12:
-        raise NotTestable("not all arrivals")
-    return frame
-
-
-def _rises(values: pd.Series) -> bool:
-    """Strictly, as far as the values are finite; two of them are needed."""
-    steps = _finite(values).diff().dropna()
-    if steps.empty:
-        raise NotTestable("a single value")
-    return bool((steps > 0).all())
-
-
-def _finite(values: pd.Series) -> pd.Series:
-    values = values[np.isfinite(values)]
-    if values.empty:
-        raise NotTestable("never reached")
-    return values
-
-
-def _reaching(frame: pd.DataFrame) -> list[str]:
-    """Benchmarks on which some K pays back."""
-    found = _ucb(frame).groupby("benchmark")["sa_bep"].min()
-    return _finite(found).index.tolist()
-
-
 CLAIMS: dict[str, dict[str, Callable[[pd.DataFrame], bool]]] = {
     "saturation": {
         "EmbedLLM keeps 99% of its score with 30% of the supervision":
@@ -181,8 +76,8 @@ CLAIMS: dict[str, dict[str, Callable[[pd.DataFrame], bool]]] = {
     "main_results": {
         "SaveRouter has the highest peak score on every benchmark": lambda t: each(t, lambda b: best(b, "peak_score")),
         "SaveRouter has the lowest cost ratio on every benchmark": lambda t: each(t, lambda b: best(b, "cost_ratio")),
-        "It pays back before every conventional router, on every benchmark": lambda t: each(t, lambda b: _ratio(b) > 1),
-        "It needs at most 1/1.9 of the fastest conventional router's queries": lambda t: each(t, lambda b: _ratio(b) > 1.85),
+        "It pays back before every conventional router, on every benchmark": lambda t: each(t, lambda b: ratio(b) > 1),
+        "It needs at most 1/1.9 of the fastest conventional router's queries": lambda t: each(t, lambda b: ratio(b) > 1.85),
         "It pays back before BaRP on every benchmark":
             lambda t: each(part(t, method=["BaRP", OURS]), lambda b: best(b, "sa_bep")),
         "WISERouter and SemiRouter mostly never pay back":
@@ -190,100 +85,100 @@ CLAIMS: dict[str, dict[str, Callable[[pd.DataFrame], bool]]] = {
     },
     "ablations": {
         "Without the query residual the peak score falls and the cost ratio rises":
-            lambda t: _variant(t, "peak_score", "without query residual") < _variant(t, "peak_score", OURS)
-            and _variant(t, "cost_ratio", "without query residual") > _variant(t, "cost_ratio", OURS),
+            lambda t: variant(t, "peak_score", "without query residual") < variant(t, "peak_score", OURS)
+            and variant(t, "cost_ratio", "without query residual") > variant(t, "cost_ratio", OURS),
         "Embedding-based groups lower the peak score and raise the cost ratio":
-            lambda t: _variant(t, "peak_score", "embedding groups") < _variant(t, "peak_score", OURS)
-            and _variant(t, "cost_ratio", "embedding groups") > _variant(t, "cost_ratio", OURS),
+            lambda t: variant(t, "peak_score", "embedding groups") < variant(t, "peak_score", OURS)
+            and variant(t, "cost_ratio", "embedding groups") > variant(t, "cost_ratio", OURS),
         "A single group costs the most peak score of the estimator ablations":
             lambda t: part(t, part="estimator").set_index("variant")["peak_score"].idxmin() == "global group"
-            and _variant(t, "peak_score", "global group") < _variant(t, "peak_score", OURS),
+            and variant(t, "peak_score", "global group") < variant(t, "peak_score", OURS),
         "Each other acquisition rule is worse in peak score or in cost ratio":
-            lambda t: each(part(t, part="acquisition"), lambda v: v["peak_score"].iloc[0] < _variant(t, "peak_score", OURS)
-                           or v["cost_ratio"].iloc[0] > _variant(t, "cost_ratio", OURS), by="variant"),
+            lambda t: each(part(t, part="acquisition"), lambda v: v["peak_score"].iloc[0] < variant(t, "peak_score", OURS)
+                           or v["cost_ratio"].iloc[0] > variant(t, "cost_ratio", OURS), by="variant"),
         "Random-K breaks even earlier than SaveRouter": lambda t:
-            _variant(t, "sa_bep", "Random-K") < _variant(t, "sa_bep", OURS),
+            variant(t, "sa_bep", "Random-K") < variant(t, "sa_bep", OURS),
         "Over a million queries SaveRouter's bill is lower than Random-K's": lambda t:
-            _variant(t, "sa_cr", OURS) < _variant(t, "sa_cr", "Random-K"),
+            variant(t, "sa_cr", OURS) < variant(t, "sa_cr", "Random-K"),
         "SaveRouter has the highest peak score of all variants": lambda t: best(t, "peak_score", variant=OURS),
         "SaveRouter has the lowest cost ratio of all variants": lambda t: best(t, "cost_ratio", variant=OURS),
     },
     "hyperparameters": {
         "Peak scores lie within about one point of each other": lambda t: np.ptp(t["peak_score"]) < 0.0105,
         "Every setting keeps a finite break-even point": lambda t: bool(np.isfinite(t["sa_bep"]).all()),
-        "The main setting has the highest peak score": lambda t: _grid(t, "peak_score", ridge=200) == t["peak_score"].max(),
+        "The main setting has the highest peak score": lambda t: grid(t, "peak_score", ridge=200) == t["peak_score"].max(),
         "Shrinkage 20 has the lowest cost ratio and pays back first": lambda t:
-            _grid(t, "cost_ratio", shrinkage=20) == _finite(t["cost_ratio"]).min()
-            and _grid(t, "sa_bep", shrinkage=20) == _finite(t["sa_bep"]).min(),
+            grid(t, "cost_ratio", shrinkage=20) == finite(t["cost_ratio"]).min()
+            and grid(t, "sa_bep", shrinkage=20) == finite(t["sa_bep"]).min(),
         "The setting of highest peak score is not the one of lowest cost": lambda t:
-            t["peak_score"].idxmax() != _finite(t["cost_ratio"]).idxmin(),
+            t["peak_score"].idxmax() != finite(t["cost_ratio"]).idxmin(),
         "Ridge 100 instead of 200 lowers the peak score and improves the cost ratio": lambda t:
-            _grid(t, "peak_score") < _grid(t, "peak_score", ridge=200)
-            and _grid(t, "cost_ratio") < _grid(t, "cost_ratio", ridge=200),
+            grid(t, "peak_score") < grid(t, "peak_score", ridge=200)
+            and grid(t, "cost_ratio") < grid(t, "cost_ratio", ridge=200),
     },
     "k_scaling": {
         "K=4 buys 33% to 41% of the available outcomes": lambda t:
-            bool(part(_ucb(t), k=4)["supervision"].between(0.33, 0.42).all()),
+            bool(part(ucb(t), k=4)["supervision"].between(0.33, 0.42).all()),
         "On LLMRouterBench, K=2 reaches 99% of the peak score under full supervision": lambda t:
-            one(_ucb(t), "peak_score", benchmark="llmrouterbench", k=2)
-            >= 0.99 * one(_ucb(t), "peak_score", benchmark="llmrouterbench", k=12),
+            one(ucb(t), "peak_score", benchmark="llmrouterbench", k=2)
+            >= 0.99 * one(ucb(t), "peak_score", benchmark="llmrouterbench", k=12),
         "There, K=2 scores higher than two outcomes at random": lambda t:
-            one(_ucb(t), "peak_score", benchmark="llmrouterbench", k=2)
-            > one(_random(t), "peak_score", benchmark="llmrouterbench", k=2),
+            one(ucb(t), "peak_score", benchmark="llmrouterbench", k=2)
+            > one(random(t), "peak_score", benchmark="llmrouterbench", k=2),
         "More supervision does not always score higher": lambda t:
-            not each(_ucb(t), lambda b: b.sort_values("k")["peak_score"].is_monotonic_increasing),
+            not each(ucb(t), lambda b: b.sort_values("k")["peak_score"].is_monotonic_increasing),
         "On Mixinstruct the payback is later with every step of K": lambda t:
-            _rises(part(_ucb(t), benchmark="mixinstruct").sort_values("k")["sa_bep"]),
+            rises(part(ucb(t), benchmark="mixinstruct").sort_values("k")["sa_bep"]),
         "On MMRBench the K of lowest cost is not the K of earliest payback": lambda t:
             k_of(t, "cost_ratio", "mmrbench") != k_of(t, "sa_bep", "mmrbench"),
         "On RouterBench the K of lowest cost is not the K of earliest payback": lambda t:
             k_of(t, "cost_ratio", "routerbench") != k_of(t, "sa_bep", "routerbench"),
         "Where they differ, the earliest payback has the smaller K": lambda t:
-            all(k_of(t, "sa_bep", b) <= k_of(t, "cost_ratio", b) for b in _reaching(t)),
+            all(k_of(t, "sa_bep", b) <= k_of(t, "cost_ratio", b) for b in reaching(t)),
     },
     "quality_targets": {
         "LLMRouterBench: SaveRouter has the lowest cost ratio at every target": lambda t:
-            _wins(_target(t, "llmrouterbench"), "cost_ratio"),
-        "LLMRouterBench: it has the lowest SA-CR at every target": lambda t: _wins(_target(t, "llmrouterbench"), "sa_cr"),
+            wins(target(t, "llmrouterbench"), "cost_ratio"),
+        "LLMRouterBench: it has the lowest SA-CR at every target": lambda t: wins(target(t, "llmrouterbench"), "sa_cr"),
         "LLMRouterBench: WISERouter pays back first at 0.90 and 0.925": lambda t:
-            _first_to_pay(_target(t, "llmrouterbench", 0.90, 0.925), "WISERouter"),
+            first_to_pay(target(t, "llmrouterbench", 0.90, 0.925), "WISERouter"),
         "LLMRouterBench: WISERouter cannot reach 0.95 or more": lambda t:
-            _unreached(_target(t, "llmrouterbench", 0.95, 0.975, 1.0), "WISERouter"),
+            unreached(target(t, "llmrouterbench", 0.95, 0.975, 1.0), "WISERouter"),
         "Mixinstruct: most methods share one cheapest point at 0.90 and 0.925": lambda t:
-            each(_target(t, "mixinstruct", 0.90, 0.925), lambda rows: rows["cost_ratio"].round(4).value_counts().max() > 5,
+            each(target(t, "mixinstruct", 0.90, 0.925), lambda rows: rows["cost_ratio"].round(4).value_counts().max() > 5,
                  by="target"),
         "Mixinstruct: SaveRouter reaches the full target below the best model's cost": lambda t:
-            one(_target(t, "mixinstruct", 1.0), "cost_ratio", method=OURS) < 1,
+            one(target(t, "mixinstruct", 1.0), "cost_ratio", method=OURS) < 1,
         "MMRBench: SaveRouter has the lowest cost ratio at every target": lambda t:
-            _wins(_target(t, "mmrbench"), "cost_ratio"),
-        "MMRBench: it has the lowest SA-CR at every target": lambda t: _wins(_target(t, "mmrbench"), "sa_cr"),
+            wins(target(t, "mmrbench"), "cost_ratio"),
+        "MMRBench: it has the lowest SA-CR at every target": lambda t: wins(target(t, "mmrbench"), "sa_cr"),
         "MMRBench: WISERouter pays back first at 0.90 and cannot reach more": lambda t:
-            _first_to_pay(_target(t, "mmrbench", 0.90), "WISERouter")
-            and _unreached(_target(t, "mmrbench", 0.925, 0.95, 0.975, 1.0), "WISERouter"),
+            first_to_pay(target(t, "mmrbench", 0.90), "WISERouter")
+            and unreached(target(t, "mmrbench", 0.925, 0.95, 0.975, 1.0), "WISERouter"),
         "RouterBench: WISERouter pays back first at relaxed targets": lambda t:
-            _first_to_pay(_target(t, "routerbench", 0.90, 0.925, 0.95, 0.975), "WISERouter"),
+            first_to_pay(target(t, "routerbench", 0.90, 0.925, 0.95, 0.975), "WISERouter"),
         "RouterBench: WISERouter cannot reach the full target": lambda t:
-            _unreached(_target(t, "routerbench", 1.0), "WISERouter"),
+            unreached(target(t, "routerbench", 1.0), "WISERouter"),
         "RouterBench at 0.95: BaRP serves at less than SaveRouter, and its bill is higher": lambda t:
-            one(_target(t, "routerbench", 0.95), "cost_ratio", method="BaRP")
-            < one(_target(t, "routerbench", 0.95), "cost_ratio", method=OURS)
-            and one(_target(t, "routerbench", 0.95), "sa_cr", method="BaRP")
-            > one(_target(t, "routerbench", 0.95), "sa_cr", method=OURS),
+            one(target(t, "routerbench", 0.95), "cost_ratio", method="BaRP")
+            < one(target(t, "routerbench", 0.95), "cost_ratio", method=OURS)
+            and one(target(t, "routerbench", 0.95), "sa_cr", method="BaRP")
+            > one(target(t, "routerbench", 0.95), "sa_cr", method=OURS),
     },
     "expansion": {
         "A tenth of the newcomer's feedback costs about a tenth (9% to 12%) of all of it": lambda t:
             bool(t["cost_share"].between(0.09, 0.12).all()),
         "With a tenth, the peak score beats the best dense router in at least 8 of 12 arrivals": lambda t:
-            _share(_twelve(t), lambda f: f["peak_score_10"] > f["peak_score_dense"], 8 / 12),
+            share(twelve(t), lambda f: f["peak_score_10"] > f["peak_score_dense"], 8 / 12),
         "With a tenth, the cost ratio beats the best dense router in at least 10 of 12 arrivals": lambda t:
-            _share(_twelve(t), lambda f: f["cost_ratio_10"] < f["cost_ratio_dense"], 10 / 12),
+            share(twelve(t), lambda f: f["cost_ratio_10"] < f["cost_ratio_dense"], 10 / 12),
         "On LLMRouterBench and RouterBench it beats both for every arrival": lambda t:
-            _share(part(t, benchmark=["llmrouterbench", "routerbench"]), lambda f:
+            share(part(t, benchmark=["llmrouterbench", "routerbench"]), lambda f:
                    (f["peak_score_10"] > f["peak_score_dense"]) & (f["cost_ratio_10"] < f["cost_ratio_dense"]), 1),
         "On RouterBench all of the feedback gains at most 0.2 points over a tenth": lambda t:
             bool((part(t, benchmark="routerbench").eval("peak_score_100 - peak_score_10") <= 0.002).all()),
         "On MMRBench a dense router keeps the higher peak score for every arrival": lambda t:
-            _share(part(t, benchmark="mmrbench"), lambda f: f["peak_score_10"] < f["peak_score_dense"], 1),
+            share(part(t, benchmark="mmrbench"), lambda f: f["peak_score_10"] < f["peak_score_dense"], 1),
         "On Mixinstruct a million queries do not pay it back (SA-CR above 1)": lambda t:
             bool((part(t, benchmark="mixinstruct")["sa_cr_10"] > 1).all()),
     },
@@ -295,17 +190,17 @@ CLAIMS: dict[str, dict[str, Callable[[pd.DataFrame], bool]]] = {
         "Four times the training data raise the peak score by less than a point": lambda t:
             one(t, "peak_score", train=0.8) - one(t, "peak_score", train=0.2) < 0.01,
         "Four times the training data delay the payback at least fourfold": lambda t:
-            _finite(part(t, train=[0.2, 0.8])["sa_bep"]).size > 0
+            finite(part(t, train=[0.2, 0.8])["sa_bep"]).size > 0
             and one(t, "sa_bep", train=0.8) >= 4 * one(t, "sa_bep", train=0.2),
         "More training data do not always lower the cost ratio": lambda t:
             not t.sort_values("train")["cost_ratio"].is_monotonic_decreasing,
     },
     "caching": {
         "A cache lets BaRP pay back at least seven times earlier": lambda t:
-            bool((_finite(_caching(t, "sa_bep")) >= 7).all()),
+            bool((finite(caching(t, "sa_bep")) >= 7).all()),
         "The change in SA-CR is largest on Mixinstruct": lambda t:
-            _finite(_caching(part(t, benchmark="mixinstruct"), "sa_cr")).size > 0
-            and _finite(_caching(t, "sa_cr")).idxmax() == "mixinstruct",
+            finite(caching(part(t, benchmark="mixinstruct"), "sa_cr")).size > 0
+            and finite(caching(t, "sa_cr")).idxmax() == "mixinstruct",
         "On RouterBench the cache moves the break-even to before a million queries": lambda t:
             one(t, "sa_cr", benchmark="routerbench", accounting="cached") < 1
             < one(t, "sa_cr", benchmark="routerbench", accounting="fresh"),
@@ -315,7 +210,7 @@ CLAIMS: dict[str, dict[str, Callable[[pd.DataFrame], bool]]] = {
         "It is less than a tenth of a point above InferenceDynamics": lambda t:
             0 < one(t, "peak_score", method=OURS) - one(t, "peak_score", method="InferenceDynamics") < 0.001,
         "SaveRouter has the lowest cost ratio": lambda t: best(t, "cost_ratio"),
-        "It pays back in less than half of the fastest dense router's queries": lambda t: _ratio(t) > 2,
+        "It pays back in less than half of the fastest dense router's queries": lambda t: ratio(t) > 2,
         "A million queries do not pay it back (SA-CR above 1)": lambda t: one(t, "sa_cr", method=OURS) > 1,
         "WISERouter, BaRP and SemiRouter do not reach the best single model": lambda t:
             bool(np.isinf(part(t, method=["WISERouter", "BaRP", "SemiRouter"])["cost_ratio"]).all()),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .errors import SaveRouterError, did_you_mean
+from .workload import Workload
 
 SETTINGS = ("paper", "release")
 _PAPER = {"llmrouterbench": {"residual_ridge": 200.0}}
@@ -25,3 +26,8 @@ def published_settings(benchmark: str, settings: str = "paper") -> dict:
     if settings == "paper":
         return common | _PAPER.get(name, {})
     return common | {"residual_tolerance": 1e-4} | _RELEASE.get(name, {})
+
+
+def paper_options(work: Workload, settings: str = "paper", **options) -> dict:
+    """SaveRouter's published settings on a benchmark, those of the paper or of the release, with changes."""
+    return {"grouping": work.grouping, **published_settings(work.name, settings), **options}

@@ -7,9 +7,9 @@ import pandas as pd
 from IPython.display import HTML
 
 from .claims import FAILS
-from .experiments import Run
 from .plots import short
 from .published import main_results, published
+from .runs import Run
 
 COLUMNS = {"peak_score": "P_s", "cost_ratio": "CR", "sa_bep": "SA-BEP", "sa_cr": "SA-CR@1M"}
 RISING = {"P_s"}

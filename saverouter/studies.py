@@ -13,12 +13,12 @@ import pandas as pd
 from scipy import stats
 
 from . import experiments
-from .claims import SPARSE
 from .errors import SaveRouterError, did_you_mean
-from .experiments import Run
 from .feedback import model_means
 from .published import published
+from .runs import Run
 from .simulate import benchmarks
+from .statements import SPARSE
 from .workload import Workload
 
 SOURCES = ("simulated", "original")

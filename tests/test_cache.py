@@ -19,7 +19,7 @@ import os, sys, time
 from pathlib import Path
 import numpy as np
 from conftest import make_workload
-from saverouter import encoders, experiments
+from saverouter import encoders, experiments, runs
 
 folder = Path(sys.argv[1])
 
@@ -33,7 +33,7 @@ def counted(name, compute):
 
 encoders._encode = counted("vectors", lambda prompts: np.ones((len(prompts), 384), np.float32))
 encoders.side_by_side = counted("features", encoders.side_by_side)
-experiments.evaluate = counted("run", experiments.evaluate)
+runs.evaluate = counted("run", runs.evaluate)
 work = make_workload(n=600, with_vectors=False)
 (folder / f"ready-{os.getpid()}").touch()
 while len(list(folder.glob("ready-*"))) < 2:

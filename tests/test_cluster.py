@@ -20,7 +20,7 @@ from conftest import make_workload
 from test_logs import read, write_log
 
 import saverouter as sr
-from saverouter import cluster, experiments, studies
+from saverouter import cluster, experiments, runs, studies
 from saverouter.logs import route_log
 
 dask = pytest.importorskip("dask")
@@ -105,7 +105,7 @@ def test_a_cluster_gives_what_one_process_gives(address, marks, monkeypatch):
 def test_the_environment_moves_a_study(address, marks, monkeypatch):
     work = make_workload(n=300, seed=3)
     here = studies.ablations(work, seeds=(1, 2))
-    monkeypatch.setattr(experiments, "_compute", None)  # from here on nothing is computed in this process
+    monkeypatch.setattr(runs, "_compute", None)  # from here on nothing is computed in this process
     monkeypatch.setenv("SAVEROUTER_CACHE", str(marks / "block"))
     with cluster.on(address):
         pd.testing.assert_frame_equal(studies.ablations(work, seeds=(1, 2)), here)
@@ -211,9 +211,9 @@ def test_processes_share_the_cores_and_the_work(marks, monkeypatch):
 
 def test_other_code_computes_nothing(marks):
     work = make_workload(n=100)
-    task = replace(experiments.Task.of(work, "knn"), version="another")
+    task = replace(runs.Task.of(work, "knn"), version="another")
     with pytest.raises(sr.SaveRouterError, match="another saverouter.*install the same version"):
-        experiments._attempt(work, task, True)
+        runs.attempt(work, task, True)
     assert not task.is_done
 
 

@@ -11,7 +11,7 @@ from conftest import make_workload
 from test_workload import long_frame
 
 import saverouter as sr
-from saverouter import experiments, plots, show
+from saverouter import experiments, plots, runs, show
 from saverouter.cache import Busy
 from saverouter.published import main_results
 
@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory):
+def made(tmp_path_factory):
     """Every router of Table 1 on a small workload."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SAVEROUTER_CACHE", str(tmp_path_factory.mktemp("cache")))
@@ -29,7 +29,7 @@ def runs(tmp_path_factory):
 def test_an_experiment_is_computed_once(own_cache, monkeypatch):
     work = make_workload(n=800, seed=4)
     first = experiments.run(work, "saverouter", k=2)
-    monkeypatch.setattr(experiments, "evaluate", None)  # nothing may be computed again
+    monkeypatch.setattr(runs, "evaluate", None)  # nothing may be computed again
     again = experiments.run(make_workload(n=800, seed=4), "saverouter", k=2)
     assert again.result.metrics() == first.result.metrics() and again.supervision_share == first.supervision_share
     assert again.result.verdict() == first.result.verdict()
@@ -43,22 +43,22 @@ def test_a_changed_router_is_computed_again(own_cache, monkeypatch):
     """Its own file counts, other routers' files do not; a router without readable source is never remembered."""
     from saverouter.routers import ROUTERS
 
-    files = {name: experiments._code_of(kind) for name, kind in ROUTERS.items()}
+    files = {name: runs.code_of(kind) for name, kind in ROUTERS.items()}
     changed = ROOT / "saverouter" / "routers" / "knn.py"
-    real = experiments.code_version.__wrapped__
+    real = runs.code_version.__wrapped__
 
     def after_a_change(without=frozenset()):
         return real(without) + ("" if changed in without else " changed")
 
-    monkeypatch.setattr(experiments, "code_version", after_a_change)
-    assert {name for name, kind in ROUTERS.items() if experiments._code_of(kind) != files[name]} == {"knn"}
+    monkeypatch.setattr(runs, "code_version", after_a_change)
+    assert {name for name, kind in ROUTERS.items() if runs.code_of(kind) != files[name]} == {"knn"}
     names = {"sr": sr, "np": np}
     exec("class Made(sr.ROUTERS['knn']):\n    label = 'made'", names)
     monkeypatch.setitem(ROUTERS, "made", names["Made"])
     experiments.run(make_workload(n=100), "made")
     assert not (own_cache / "runs").exists()
     monkeypatch.setitem(ROUTERS, "own", OwnRouter)
-    assert experiments._code_of(OwnRouter) not in {None, files["knn"]}
+    assert runs.code_of(OwnRouter) not in {None, files["knn"]}
 
 
 class OwnRouter(sr.ROUTERS["knn"]):
@@ -105,41 +105,41 @@ def test_what_another_process_computes_is_left_for_last(own_cache, monkeypatch):
             raise Busy
         return work, task.router
 
-    monkeypatch.setattr(experiments, "_once", busy_once)
-    monkeypatch.setattr(experiments, "_keep", lambda task, done: None)
+    monkeypatch.setattr(runs, "once", busy_once)
+    monkeypatch.setattr(experiments, "keep", lambda task, done: None)
     found = experiments.main_runs(works, routers=("knn", "uniroute"))
     assert found == {key: {"kNN": (work, "knn"), "UniRoute": (work, "uniroute")} for key, work in works.items()}
     assert asked[0] == (True, "knn", False) and asked[-1] == (True, "knn", True) and len(asked) == 5
 
 
-def test_tables_put_the_published_number_beside_the_measured_one(runs):
-    table = show.beside_published("routerbench", runs)
-    assert table.shape == (11, 9) and list(table.index) == list(runs)
+def test_tables_put_the_published_number_beside_the_measured_one(made):
+    table = show.beside_published("routerbench", made)
+    assert table.shape == (11, 9) and list(table.index) == list(made)
     assert table.loc["SaveRouter", ("CR", "published")] == 0.6810
-    for label, done in runs.items():
+    for label, done in made.items():
         assert table.loc[label, ("P_s", "measured")] == done.result.peak_score
-    few = show.beside_published("routerbench", {"kNN": runs["kNN"]})
+    few = show.beside_published("routerbench", {"kNN": made["kNN"]})
     assert few.drop("kNN").xs("measured", axis=1, level=1).isna().all(axis=None)
     html = show.pretty(table, "a caption").data
     assert "42.6K" in html and ">inf<" in html and "a caption" in html
     assert html == show.pretty(table, "a caption").data
-    assert show.measured(runs).loc["kNN", "bought"] == 1
+    assert show.measured(made).loc["kNN", "bought"] == 1
 
 
-def test_tables_name_what_differs_from_the_publication(runs):
-    notes = show.measured(runs)["notes"]
+def test_tables_name_what_differs_from_the_publication(made):
+    notes = show.measured(made)["notes"]
     assert notes["kNN"] == notes["SaveRouter"] == ""
-    assert {label for label in runs if "reconstructed" in notes[label]} == {"WISERouter", "BaRP", "SemiRouter"}
+    assert {label for label in made if "reconstructed" in notes[label]} == {"WISERouter", "BaRP", "SemiRouter"}
     assert "epochs 20 instead of 300" in notes["RMSoftmax"] and "minibatch" in notes["RMSoftmax"]
-    assert "epochs 20 instead of 300" in show.pretty(show.beside_published("routerbench", runs)).data
+    assert "epochs 20 instead of 300" in show.pretty(show.beside_published("routerbench", made)).data
     work = make_workload(n=100)
-    assert "epochs" not in experiments.deviations("rmsoftmax", sr.make_router("rmsoftmax").get_params(), work)
+    assert "epochs" not in runs.deviations("rmsoftmax", sr.make_router("rmsoftmax").get_params(), work)
     changed = sr.make_router("saverouter", **experiments.paper_options(work, k=2)).get_params()
-    assert experiments.deviations("saverouter", changed, work) == "k 2 instead of 4"
+    assert runs.deviations("saverouter", changed, work) == "k 2 instead of 4"
 
 
-def test_the_synthetic_point_stands_beside_what_was_measured(runs):
-    table = show.synthetic_point("mmrbench", runs)
+def test_the_synthetic_point_stands_beside_what_was_measured(made):
+    table = show.synthetic_point("mmrbench", made)
     assert (table["CR with the synthetic point"] <= table["CR"]).all()
     assert table.loc["SaveRouter", "CR"] == table.loc["SaveRouter", "CR with the synthetic point"]
     assert table.loc["EmbedLLM", "CR published"] == 1
@@ -147,11 +147,11 @@ def test_the_synthetic_point_stands_beside_what_was_measured(runs):
     assert (table.loc[capped, "CR with the synthetic point"] == 1).all()
 
 
-def test_charges_are_shares_of_dense_supervision(runs):
-    table = show.supervision("llmrouterbench", runs)
-    dense = runs["kNN"].result.supervision_cost
+def test_charges_are_shares_of_dense_supervision(made):
+    table = show.supervision("llmrouterbench", made)
+    dense = made["kNN"].result.supervision_cost
     assert table.loc[("WISERouter", "fresh"), "charged in the paper"] == pytest.approx(29.2 / 333.01)
-    barp = runs["BaRP"]
+    barp = made["BaRP"]
     assert table.loc[("BaRP", "fresh"), "charged here"] == pytest.approx(barp.result.supervision_cost / dense)
     assert table.loc[("BaRP", "cached"), "charged here"] == pytest.approx(barp.cached.supervision_cost / dense)
     assert barp.interactions == 100 * 160 and barp.cached.supervision_cost < barp.result.supervision_cost
@@ -159,9 +159,9 @@ def test_charges_are_shares_of_dense_supervision(runs):
     assert len(table) == 4
 
 
-def test_figures_show_what_they_are_given(runs):
+def test_figures_show_what_they_are_given(made):
     matplotlib.use("Agg")
-    results = {name: runs[name].result.at(target=0.9) for name in ("SaveRouter", "kNN")}
+    results = {name: made[name].result.at(target=0.9) for name in ("SaveRouter", "kNN")}
     ax = plots.payback(results, volume=10_000)
     assert {text.get_text() for text in ax.texts} == {"SaveRouter", "kNN"}
     line = ax.lines[0]
@@ -172,7 +172,7 @@ def test_figures_show_what_they_are_given(runs):
     unreached = plots.payback({"never": results["kNN"].at(target=9)})
     assert "target not reached" in unreached.get_legend().get_texts()[0].get_text()
     assert len(plots.frontier(results).lines) >= 4
-    everyone = plots.frontier({name: done.result for name, done in runs.items()}, lines=("SaveRouter",))
+    everyone = plots.frontier({name: done.result for name, done in made.items()}, lines=("SaveRouter",))
     assert len(everyone.get_legend().get_texts()) == 12
     drawn = [line for line in everyone.lines if len(line.get_xdata()) > 2]
     assert len(drawn) == 1 and drawn[0].get_label() == "SaveRouter"
