@@ -204,7 +204,7 @@ def arrivals(table: pd.DataFrame, ax, title: str = ""):
 
 
 def seeds(table: pd.DataFrame, metric: str, ax, label: str = ""):
-    """Every seed as a dot, a column a benchmark and router; a metric that is not reached is marked above the axis."""
+    """Every seed as a dot, a column a benchmark and router; how often it is not reached stands above them."""
     methods = list(dict.fromkeys(table["method"]))
     for column, (_, rows) in enumerate(table.groupby("benchmark", sort=False)):
         for number, method in enumerate(methods):
@@ -214,8 +214,8 @@ def seeds(table: pd.DataFrame, metric: str, ax, label: str = ""):
             ax.plot(np.full(len(finite), x), finite, "o", color=PALETTE[number], ms=6, alpha=0.75,
                     label=method if column == 0 else None, ls="")  # fmt: skip
             if len(finite) < len(values):
-                ax.annotate(f"{method}: {len(values) - len(finite)} never", (column, 1.01 + 0.05 * number), ha="center",
-                            xycoords=("data", "axes fraction"), color=PALETTE[number], fontsize="x-small")  # fmt: skip
+                ax.annotate(f"{len(values) - len(finite)}\nnever", (x, 1.01), xycoords=("data", "axes fraction"), ha="center",
+                            color=PALETTE[number], fontsize="x-small", linespacing=1.0)  # fmt: skip
     names = list(dict.fromkeys(table["benchmark"]))
     ax.set(xticks=range(len(names)), xticklabels=names, ylabel=label or metric, xlim=(-0.5, len(names) - 0.5))
     if metric == "sa_bep":

@@ -246,5 +246,5 @@ def test_figures_draw_every_row(cache, work):
     arrivals = plots.arrivals(published("expansion").query("benchmark == 'mmrbench'"), plt.subplots()[1])
     assert arrivals.lines[2].get_ydata().tolist() == [0.7536] * 3
     seeds = pd.DataFrame({"benchmark": "b", "method": "m", "sa_bep": [10, 20, np.inf]})
-    assert [text.get_text() for text in plots.seeds(seeds, "sa_bep", plt.subplots()[1]).texts] == ["m: 1 never"]
+    assert [text.get_text() for text in plots.seeds(seeds, "sa_bep", plt.subplots()[1]).texts] == ["1\nnever"]
     plt.close("all")
