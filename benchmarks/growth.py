@@ -1,7 +1,7 @@
 """How time and memory grow with queries and with models: make bench GROWTH=1
 
-Each size runs in a process of its own. A fifth of the queries teach, the rest are judged. Groups are given, prompts have 30
-words. The table and a log-log figure go to reports/bench.
+Each size runs in a process of its own. A fifth of the queries teach, the rest are judged. Vectors are given, prompts
+have 30 words. The table and a log-log figure go to reports/bench.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from recording import peak_memory
 QUERIES = [(10_000, 12), (100_000, 12), (1_000_000, 12), (3_000_000, 12)]
 MODELS = [(10_000, 10), (10_000, 100), (10_000, 1_000)]
 QUICK = [(500, 6), (1_000, 6), (500, 12)]
-STEPS = ["buy", "features", "learn", "predict", "frontier"]
+STEPS = ["group", "buy", "features", "learn", "predict", "frontier"]
 WORDS, TASKS, SHARE, K = 30, 20, 5, 4
 
 
@@ -32,6 +32,7 @@ def measure(size: int, models: int) -> dict:
     from saverouter.acquisition import acquire
     from saverouter.capability import Observations
     from saverouter.encoders import ResidualFeatures
+    from saverouter.grouping import Grouper
     from saverouter.policies import operating_points, pareto, saverouter_policies
     from saverouter.workload import Queries
 
@@ -44,6 +45,7 @@ def measure(size: int, models: int) -> dict:
     task = np.random.default_rng(0).integers(TASKS, size=size)
     task[:TASKS] = np.arange(TASKS)
     quality, cost = inputs.outcomes(size, models, task)
+    vectors = inputs.vectors(size, task)
     queries, cut = Queries(inputs.texts(size, WORDS, task)), size // SHARE
     train = sr.Workload(
         query_ids=np.arange(cut),
@@ -54,19 +56,22 @@ def measure(size: int, models: int) -> dict:
     )
     feedback = train.feedback()
     clock = time.perf_counter()
-    bought = acquire(feedback, task[:cut], k=K)
+    grouper = Grouper().fit(vectors[:cut], task[:cut], cut)
+    recognised = grouper.predict(vectors[cut:], size - cut)
+    took("group")
+    bought = acquire(feedback, grouper.train_groups_, k=K)
     took("buy")
     router = sr.SaveRouter(k=K)
     router.models_, router.features_ = train.models, ResidualFeatures().fit(train.queries)
     features = router.features_.transform(train.queries, keep=False)
     took("features")
-    router._learn_from(features, Observations.of(*bought, task[:cut], TASKS, models))
+    router._learn_from(features, Observations.of(*bought, grouper.train_groups_, grouper.n_groups_, models))
     del features
     took("learn")
     test = queries.take(slice(cut, None))
-    estimated = router._quality(test, task[cut:], keep=False)
+    estimated = router._quality(test, recognised, keep=False)
     took("predict")
-    families = saverouter_policies(estimated, router.group_cost_[task[cut:]], router.model_cost_)
+    families = saverouter_policies(estimated, router.group_cost_[recognised], router.model_cost_)
     pareto(operating_points(families, quality[cut:], cost[cut:]))
     took("frontier")
     return {"queries": size, "models": models, **seconds, "peak, GB": peak_memory()}

@@ -24,6 +24,19 @@ def texts(size: int, words: int, tasks: np.ndarray, seed: int = 0, vocabulary: i
     return prompts
 
 
+def vectors(size: int, tasks: np.ndarray, seed: int = 0, width: int = 384, noise: float = 4.0) -> np.ndarray:
+    """(n, width) unit vectors, as an encoder makes them, from which nearly every task can be recognised."""
+    rng = np.random.default_rng(seed)
+    middles = rng.normal(size=(tasks.max() + 1, width)) / np.sqrt(width)
+    made = np.empty((size, width), dtype=np.float32)
+    for start in range(0, size, 50_000):
+        part = slice(start, start + 50_000)
+        rows = middles[tasks[part]]
+        rows += rng.normal(0, noise / np.sqrt(width), rows.shape)
+        made[part] = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    return made
+
+
 def outcomes(size: int, models: int, tasks: np.ndarray, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """(n, M) quality of 0 or 1, and cost: dearer models are better, some tasks need them."""
     rng = np.random.default_rng(seed)
