@@ -65,6 +65,7 @@ check: $(STAMP) ## only compare the committed notebooks' outputs with fresh ones
 
 lint: $(STAMP) ## ruff, a second
 	$(PY) -m ruff check saverouter tests notebooks benchmarks
+	$(PY) -m ruff format --check --quiet saverouter tests benchmarks
 
 bench: $(STAMP) ## speed of every stage beside the authors' release, results compared: 7 minutes (QUICK=1 small, GROWTH=1 to 3M queries: 6 minutes, 9 GB)
 	$(PY) benchmarks/$(if $(GROWTH),growth,stages).py $(if $(QUICK),--quick)

@@ -102,7 +102,9 @@ def figure(frames: dict[str, pd.DataFrame]):
     from saverouter.plots import PALETTE
 
     size = (5.5 * len(frames), 6.2)
-    drawing, panels = plt.subplots(2, len(frames), figsize=size, height_ratios=(2, 1), sharex="col", layout="constrained")
+    drawing, panels = plt.subplots(
+        2, len(frames), figsize=size, height_ratios=(2, 1), sharex="col", layout="constrained"
+    )
     for (above, below), (axis, frame) in zip(panels.T, frames.items(), strict=True):
         for step, colour in zip(STEPS, PALETTE, strict=False):
             above.loglog(frame[axis], frame[step], marker="o", color=colour, label=step)

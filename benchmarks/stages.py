@@ -122,7 +122,9 @@ def agreement(stage: str, ours: dict, theirs: dict) -> str:
             return f"estimates within {worst:.0e}"
     assert abs(ours["peak"] - theirs["peak"]) < 1e-3 and np.isclose(ours["ratio"], theirs["ratio"], atol=1e-3)
     if stage == "pipeline":
-        same = max(abs(float(ours["peak"] - theirs["peak"])), abs(float(np.nan_to_num(ours["ratio"] - theirs["ratio"]))))
+        same = max(
+            abs(float(ours["peak"] - theirs["peak"])), abs(float(np.nan_to_num(ours["ratio"] - theirs["ratio"])))
+        )
         return f"peak and cost ratio within {same:.0e}"
     apart = max(shortfall(ours["front"], theirs["front"]), shortfall(theirs["front"], ours["front"]))
     assert apart < 1e-6, f"frontiers are {apart} apart"

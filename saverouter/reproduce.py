@@ -75,7 +75,9 @@ def reproduce(selected: list[Path], options: argparse.Namespace) -> int:
     required = dict(_assignment(text) for text in options.set)
     tasks = runner.plan(selected, profile(options.profile).name, optional, required, options.reports)
     waiting = [task for task in tasks if options.force or not task.is_done()]
-    say(f"profile {options.profile}, {len(tasks)} notebook(s), {len(waiting)} to run: {estimate(waiting, options.jobs)}")
+    say(
+        f"profile {options.profile}, {len(tasks)} notebook(s), {len(waiting)} to run: {estimate(waiting, options.jobs)}"
+    )
     outcomes = runner.run(tasks, jobs=max(1, options.jobs), force=options.force, say=say, minutes=minutes)
     failed = [outcome for outcome in outcomes if outcome.status == "failed"]
     own = tasks[0].reports / "index.html"

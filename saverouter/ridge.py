@@ -22,7 +22,15 @@ EPS = np.finfo(np.float64).eps
 
 
 def ridges(
-    features: sp.csr_matrix, rows: np.ndarray, models: np.ndarray, target: np.ndarray, *, chosen, n_models, ridge, tolerance
+    features: sp.csr_matrix,
+    rows: np.ndarray,
+    models: np.ndarray,
+    target: np.ndarray,
+    *,
+    chosen,
+    n_models,
+    ridge,
+    tolerance,
 ) -> tuple[np.ndarray, np.ndarray]:
     """One regression a model of ``chosen``: (D, n_models) weights and (n_models,) intercepts, 0 for the other models.
 
@@ -45,14 +53,17 @@ def ridges(
         weights[:, model], intercepts[model] = x, centre - found
 
     observed = np.bincount(models, minlength=n_models)
-    in_threads(learn, sorted(chosen, key=lambda model: -observed[model]))  # the longest first: no thread is left with it
+    # The longest first: no thread is left with it in the end.
+    in_threads(learn, sorted(chosen, key=lambda model: -observed[model]))
     return weights, intercepts
 
 
 def predictions(features: sp.csr_matrix, weights: np.ndarray) -> np.ndarray:
     """``features @ weights`` to the last bit, rows shared among the cores."""
     if features.shape[1] != weights.shape[0]:  # compiled code would read what lies beyond
-        raise ValueError(f"queries with {features.shape[1]} features, but weights for {weights.shape[0]}; encode them alike")
+        raise ValueError(
+            f"queries with {features.shape[1]} features, but weights for {weights.shape[0]}; encode them alike"
+        )
     found, matrix = np.zeros((features.shape[0], weights.shape[1])), (features.data, features.indices, features.indptr)
     in_threads(
         lambda start: _multiply(*matrix, weights, start, found[start : start + SHARE]), range(0, len(found), SHARE)
@@ -70,9 +81,8 @@ def _multiply(data, indices, indptr, weights, start, found):
             first, second = weights[indices[at]], weights[indices[at + 1]]
             third, fourth = weights[indices[at + 2]], weights[indices[at + 3]]
             for model in range(len(sums)):
-                sums[model] = (((sums[model] + a * first[model]) + b * second[model]) + c * third[model]) + d * fourth[
-                    model
-                ]
+                total = ((sums[model] + a * first[model]) + b * second[model]) + c * third[model]
+                sums[model] = total + d * fourth[model]
             at += 4
         for rest in range(at, end):
             for model in range(len(sums)):

@@ -97,7 +97,9 @@ def plan(selected: list[Path], profile_name: str, optional: dict, required: dict
         if not any(name in names for names in declared.values()):
             stems = ", ".join(path.stem for path in selected)
             raise SaveRouterError(f"none of the selected notebooks ({stems}) declares the parameter '{name}'")
-    folder = f"{profile_name}-{optional['source']}" if optional.get("source", "simulated") != "simulated" else profile_name
+    folder = (
+        f"{profile_name}-{optional['source']}" if optional.get("source", "simulated") != "simulated" else profile_name
+    )
     tasks = []
     for path, names in declared.items():
         parameters = {"profile": profile(profile_name).name} | required

@@ -26,7 +26,9 @@ def measured(runs: dict[str, Run]) -> pd.DataFrame:
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis(f"router ({CHOSEN})")
 
 
-def beside(measured: pd.DataFrame, paper: pd.DataFrame, keys: list[str], columns: dict[str, str] = COLUMNS) -> pd.DataFrame:
+def beside(
+    measured: pd.DataFrame, paper: pd.DataFrame, keys: list[str], columns: dict[str, str] = COLUMNS
+) -> pd.DataFrame:
     """Two frames of one study, matched by their keys: each metric measured here and published, in the paper's order.
 
     ``columns`` names the metrics and their titles; one that only one of the frames has stands alone.
@@ -101,7 +103,9 @@ def by_target(table: pd.DataFrame) -> pd.DataFrame:
 def leaders(table: pd.DataFrame, metric: str) -> pd.Series:
     """The method with the lowest finite value of a metric, by benchmark and target; "nobody" where there is none."""
     groups = table.groupby(["benchmark", "target"], sort=False)
-    return groups.apply(lambda rows: rows.loc[rows[metric].idxmin(), "method"] if np.isfinite(rows[metric]).any() else "nobody")
+    return groups.apply(
+        lambda rows: rows.loc[rows[metric].idxmin(), "method"] if np.isfinite(rows[metric]).any() else "nobody"
+    )
 
 
 def pretty(table: pd.DataFrame, caption: str = "", key: str = "table", mark: bool = True) -> HTML:

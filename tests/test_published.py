@@ -22,7 +22,16 @@ KEYS = {  # what tells a row, and how many rows the paper prints
 # Two rows of Table 2 as printed are off by 1.5% and 4% more than rounding explains. They may be averages over draws: an
 # average of quotients is not the quotient of averages.
 LOOSE = ("Random-K", "Uncertainty-only")
-BILLS = ["main_results", "ablations", "hyperparameters", "k_scaling", "quality_targets", "caching", "large_pool", "expansion"]
+BILLS = [
+    "main_results",
+    "ablations",
+    "hyperparameters",
+    "k_scaling",
+    "quality_targets",
+    "caching",
+    "large_pool",
+    "expansion",
+]
 
 
 def bills(name: str) -> pd.DataFrame:
@@ -94,7 +103,10 @@ def test_tables_agree_where_they_overlap():
     fresh = published("caching").query("accounting == 'fresh'").set_index("benchmark")
     barp = main.xs("BaRP", level="method").loc[fresh.index]
     np.testing.assert_allclose(fresh[["peak_score", "sa_bep"]], barp[["peak_score", "sa_bep"]])
-    assert published("ablations").set_index("variant").loc["SaveRouter", "cost_ratio"] == ours.loc["llmrouterbench", "cost_ratio"]
+    assert (
+        published("ablations").set_index("variant").loc["SaveRouter", "cost_ratio"]
+        == ours.loc["llmrouterbench", "cost_ratio"]
+    )
     dense = published("main_results").query("supervision == 'dense'").groupby("benchmark")
     best = published("expansion").drop_duplicates("benchmark").set_index("benchmark")
     np.testing.assert_allclose(best["peak_score_dense"], dense["peak_score"].max().loc[best.index])

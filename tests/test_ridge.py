@@ -46,7 +46,9 @@ def test_a_small_tolerance_gives_the_exact_solution(problem):
 
 def test_a_target_without_variance_has_no_weights(problem):
     features, rows, models, _ = problem
-    weights, intercepts = ridges(features, rows, models, np.full(700, 0.3), chosen=[1], n_models=5, ridge=1.0, tolerance=1e-8)
+    weights, intercepts = ridges(
+        features, rows, models, np.full(700, 0.3), chosen=[1], n_models=5, ridge=1.0, tolerance=1e-8
+    )
     assert not weights.any() and intercepts[1] == pytest.approx(0.3)
 
 
@@ -81,7 +83,8 @@ def test_a_wide_matrix_is_not_cut_short(problem, many, monkeypatch):
     wide = sp.hstack([features, sp.csr_matrix((300, 70_000)), features], format="csr")
     twice = sp.hstack([features, features], format="csr")
     solved = [
-        ridges(matrix, *given, chosen=np.arange(5), n_models=5, ridge=20.0, tolerance=1e-13)[0] for matrix in (wide, twice)
+        ridges(matrix, *given, chosen=np.arange(5), n_models=5, ridge=20.0, tolerance=1e-13)[0]
+        for matrix in (wide, twice)
     ]
     np.testing.assert_allclose(np.vstack([solved[0][:120], solved[0][-120:]]), solved[1], atol=1e-12)
 

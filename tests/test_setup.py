@@ -153,9 +153,10 @@ def test_reproduce_passes_only_what_was_given(copy):
 @needs_make
 def test_only_make_data_asks_the_hub(copy):
     make(copy, "install")
-    assert "HF_HUB_OFFLINE=0 .venv/bin/python -m saverouter.originals.fetch routerbench" in make(
-        copy, "-n", "data", "BENCHMARK=routerbench"
-    ).stdout
+    assert (
+        "HF_HUB_OFFLINE=0 .venv/bin/python -m saverouter.originals.fetch routerbench"
+        in make(copy, "-n", "data", "BENCHMARK=routerbench").stdout
+    )
     for target in ("reproduce", "smoke", "test", "check", "lab", "refresh"):
         assert "HF_HUB_OFFLINE=0" not in make(copy, "-n", target).stdout
     assert "export HF_HUB_OFFLINE ?= 1" in (ROOT / "Makefile").read_text()

@@ -83,7 +83,9 @@ def test_an_impossible_newcomer_is_refused_before_anything_is_bought(work, optio
 
 def test_ablations_change_one_thing_each(cache, work):
     table = studies.ablations(work, seeds=(1, 2, 3))
-    assert table["variant"].value_counts().to_dict() == {name: 3 if name == "Random-K" else 1 for name in studies.ABLATIONS}
+    assert table["variant"].value_counts().to_dict() == {
+        name: 3 if name == "Random-K" else 1 for name in studies.ABLATIONS
+    }
     assert list(dict.fromkeys(table["variant"])) == published("ablations")["variant"].tolist()
     short = studies.summary(table, ["benchmark", "part", "variant"]).set_index("variant")
     draws = table.loc[table["variant"] == "Random-K", "peak_score"]
@@ -112,7 +114,9 @@ def test_hyperparameters_follow_the_published_grid(cache, work):
     table = studies.hyperparameters(work)
     keys = ["residual_scale", "shrinkage", "residual_ridge"]
     pd.testing.assert_frame_equal(table[keys], published("hyperparameters")[keys])
-    expected = experiments.saverouter_run(work, residual_scale=4.0, shrinkage=40.0, residual_ridge=100.0).result.peak_score
+    expected = experiments.saverouter_run(
+        work, residual_scale=4.0, shrinkage=40.0, residual_ridge=100.0
+    ).result.peak_score
     assert table.loc[table["residual_scale"] == 4, "peak_score"].item() == expected
     assert table["supervision_cost"].nunique() == 1
 
@@ -194,7 +198,9 @@ def test_beside_matches_rows_by_their_keys():
     assert ("SA-CR@1M", "measured") not in table and len(table) == 26
     other = show.beside(here.query("benchmark == 'mmrbench'").assign(benchmark="mine"), paper, ["benchmark", "k"])
     assert other["P_s", "published"].isna().all()
-    html = show.pretty(show.beside(here.query("benchmark == 'mmrbench'"), paper.query("benchmark == 'mmrbench'"), ["k"])).data
+    html = show.pretty(
+        show.beside(here.query("benchmark == 'mmrbench'"), paper.query("benchmark == 'mmrbench'"), ["k"])
+    ).data
     assert "0.7541" in html and "18.2K" in html
 
 
