@@ -45,7 +45,7 @@ def measure(size: int, models: int) -> dict:
     task = np.random.default_rng(0).integers(TASKS, size=size)
     task[:TASKS] = np.arange(TASKS)
     quality, cost = inputs.outcomes(size, models, task)
-    vectors = inputs.vectors(size, task)
+    vectors = inputs.vectors(task)
     queries, cut = Queries(inputs.texts(size, WORDS, task)), size // SHARE
     train = sr.Workload(
         query_ids=np.arange(cut),

@@ -6,6 +6,9 @@ import numpy as np
 
 LETTERS = np.array(list("eeeettaaooinshrdlucmfwygpbvk"))
 COMMON = 0.5  # share of words that all tasks have
+WIDTH = 384  # of a vector, as MiniLM's
+NOISE = 4.0  # length of what a query adds to its task's vector, which has length 1: nearly all are recognised still
+PART = 50_000  # vectors made at a time
 
 
 def texts(size: int, words: int, tasks: np.ndarray, seed: int = 0, vocabulary: int = 20_000) -> np.ndarray:
@@ -24,15 +27,15 @@ def texts(size: int, words: int, tasks: np.ndarray, seed: int = 0, vocabulary: i
     return prompts
 
 
-def vectors(size: int, tasks: np.ndarray, seed: int = 0, width: int = 384, noise: float = 4.0) -> np.ndarray:
-    """(n, width) unit vectors, as an encoder makes them, from which nearly every task can be recognised."""
+def vectors(tasks: np.ndarray, seed: int = 0) -> np.ndarray:
+    """(n, WIDTH) unit vectors, as an encoder makes them, from which a query's task can be recognised."""
     rng = np.random.default_rng(seed)
-    middles = rng.normal(size=(tasks.max() + 1, width)) / np.sqrt(width)
-    made = np.empty((size, width), dtype=np.float32)
-    for start in range(0, size, 50_000):
-        part = slice(start, start + 50_000)
+    middles = rng.normal(size=(tasks.max() + 1, WIDTH)) / np.sqrt(WIDTH)
+    made = np.empty((len(tasks), WIDTH), dtype=np.float32)
+    for start in range(0, len(tasks), PART):
+        part = slice(start, start + PART)
         rows = middles[tasks[part]]
-        rows += rng.normal(0, noise / np.sqrt(width), rows.shape)
+        rows += rng.normal(0, NOISE / np.sqrt(WIDTH), rows.shape)
         made[part] = rows / np.linalg.norm(rows, axis=1, keepdims=True)
     return made
 

@@ -8,6 +8,7 @@ import tempfile
 import time
 from unittest import mock
 
+import inputs
 import numpy as np
 from recording import record
 
@@ -150,12 +151,10 @@ def warm_up(given):
 
 def served(given):
     """A fitted router, and vectors that stand for embeddings: groups are recognised from them."""
-    noise = np.random.default_rng(0).normal(0, 0.05, (len(given["groups"]), 384))
-    vectors = (np.eye(384)[given["groups"]] + noise).astype(np.float32)
-    work = workload(given)
-    router = learnt({**given, "train": None}, bought(given), residual_scale=2.0)
+    vectors, outcomes, work = inputs.vectors(given["groups"]), bought(given), workload(given)
+    router = learnt({**given, "train": None}, outcomes, residual_scale=2.0)
     router.grouper_ = Grouper().fit(vectors, given["groups"].astype(str), len(work))
-    router._learn(work.queries, *bought(given))
+    router._learn(work.queries, *outcomes)
     return router, vectors
 
 

@@ -166,9 +166,8 @@ def test_work_that_notebooks_share_is_estimated_once(folder, tmp_path, monkeypat
     monkeypatch.setattr(reproduce, "MINUTES", {"02": (1, 1, 1), "05": (1, 1, 1), "08": (4, 4, 4)})
     monkeypatch.setattr(reproduce, "SHARED", (10, 10, 10))
     tasks = runner.plan([write(folder, name) for name in ("02_a", "05_b", "08_c")], "smoke", {}, {}, tmp_path)
-    assert reproduce.estimate(tasks).startswith("about 16 min") and reproduce.estimate(tasks, 2).startswith(
-        "about 8 min"
-    )
+    assert reproduce.estimate(tasks).startswith("about 16 min")
+    assert reproduce.estimate(tasks, 2).startswith("about 8 min")
     assert reproduce.estimate(tasks[2:], 2).startswith("about 4 min")
     assert reproduce.estimate([]) == "nothing has changed since they finished"
 
