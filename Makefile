@@ -48,14 +48,14 @@ $(STAMP): requirements.txt constraints.txt pyproject.toml
 	@printf '%s' "$(CURDIR)" > $(STAMP)
 
 reproduce: $(STAMP) ## run the notebooks and write reports/: 15 minutes, 1.3 GB (PROFILE=smoke|standard|paper NOTEBOOK=02 BENCHMARK=... SOURCE=original SETTINGS=release SEED=... FORCE=1)
-	$(PY) -m saverouter.reproduce --profile '$(PROFILE)' --jobs $(JOBS) $(if $(NOTEBOOK),--notebook '$(NOTEBOOK)') \
+	$(PY) -m saverouter.workbook.reproduce --profile '$(PROFILE)' --jobs $(JOBS) $(if $(NOTEBOOK),--notebook '$(NOTEBOOK)') \
 	  $(if $(BENCHMARK),--benchmark '$(BENCHMARK)') $(if $(SOURCE),--source '$(SOURCE)') $(if $(SETTINGS),--settings '$(SETTINGS)') $(if $(SEED),--seed $(SEED)) $(if $(FORCE),--force)
 
 data: $(STAMP) ## fetch original benchmarks from their publishers, the one target that asks the hub for data (BENCHMARK=routerbench, or all)
-	HF_HUB_OFFLINE=0 $(PY) -m saverouter.originals.fetch $(BENCHMARK)
+	HF_HUB_OFFLINE=0 $(PY) -m saverouter.workloads.originals.fetch $(BENCHMARK)
 
 smoke: $(STAMP) ## run the notebooks small, to see that all works: 3 minutes, 200 MB
-	$(PY) -m saverouter.reproduce --profile smoke --jobs $(JOBS) $(if $(NOTEBOOK),--notebook '$(NOTEBOOK)')
+	$(PY) -m saverouter.workbook.reproduce --profile smoke --jobs $(JOBS) $(if $(NOTEBOOK),--notebook '$(NOTEBOOK)')
 
 test: lint ## everything that must hold: lint, tests, notebooks run and compared: 8 minutes
 	$(PYTEST) $(NBVAL) tests notebooks
@@ -63,9 +63,10 @@ test: lint ## everything that must hold: lint, tests, notebooks run and compared
 check: $(STAMP) ## only compare the committed notebooks' outputs with fresh ones: 3 minutes
 	$(PYTEST) $(NBVAL) notebooks
 
-lint: $(STAMP) ## ruff, a second
+lint: $(STAMP) ## ruff, and who may import whom: seconds
 	$(PY) -m ruff check saverouter tests notebooks benchmarks
 	$(PY) -m ruff format --check --quiet saverouter tests benchmarks
+	$(VENV)/bin/lint-imports
 
 bench: $(STAMP) ## speed of every stage beside the authors' release, results compared: 7 minutes (QUICK=1 small, GROWTH=1 to 3M queries: 6 minutes, 9 GB)
 	$(PY) benchmarks/$(if $(GROWTH),growth,stages).py $(if $(QUICK),--quick)
@@ -74,7 +75,7 @@ lab: $(STAMP) ## open the notebooks in JupyterLab
 	$(PY) -m jupyterlab --LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate notebooks
 
 refresh: $(STAMP) ## for maintainers: execute the committed notebooks in place (NOTEBOOK=02 for one)
-	$(PY) -m saverouter.reproduce --refresh $(if $(NOTEBOOK),--notebook '$(NOTEBOOK)')
+	$(PY) -m saverouter.workbook.reproduce --refresh $(if $(NOTEBOOK),--notebook '$(NOTEBOOK)')
 
 lock: ## for maintainers: write constraints.txt anew from pyproject.toml (UPGRADE=1 takes newer versions)
 	@test -x $(PY) || $(PYTHON) -m venv $(VENV)

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from saverouter.cache import cache_folder
+from saverouter.files import cache_folder
 
 
 def release_folder() -> Path:

@@ -29,12 +29,12 @@ WORDS, TASKS, SHARE, K = 30, 20, 5, 4
 def measure(size: int, models: int) -> dict:
     """Seconds of every step at one size, and the peak memory of all."""
     import saverouter as sr
-    from saverouter.acquisition import acquire
-    from saverouter.capability import Observations
-    from saverouter.encoders import ResidualFeatures
-    from saverouter.grouping import Grouper
-    from saverouter.policies import operating_points, pareto, saverouter_policies
-    from saverouter.workload import Queries
+    from saverouter.encoders.features import ResidualFeatures
+    from saverouter.judging.operating_points import operating_points, pareto, saverouter_policies
+    from saverouter.routers.saverouter.acquisition import acquire
+    from saverouter.routers.saverouter.capability import Observations
+    from saverouter.routers.saverouter.grouping import Grouper
+    from saverouter.workloads.queries import Queries
 
     seconds, clock = {}, time.perf_counter()
 
@@ -56,14 +56,14 @@ def measure(size: int, models: int) -> dict:
     )
     feedback = train.feedback()
     clock = time.perf_counter()
-    grouper = Grouper().fit(vectors[:cut], task[:cut], cut)
-    recognised = grouper.predict(vectors[cut:], size - cut)
+    grouper = Grouper().fit(Queries(train.prompts, tasks=task[:cut], vectors=vectors[:cut]))
+    recognised = grouper.recognise(vectors[cut:])
     took("group")
     bought = acquire(feedback, grouper.train_groups_, k=K)
     took("buy")
     router = sr.SaveRouter(k=K)
-    router.models_, router.features_ = train.models, ResidualFeatures().fit(train.queries)
-    features = router.features_.transform(train.queries, keep=False)
+    router.models_, router.features_ = train.models, ResidualFeatures().fit(train.prompts)
+    features = router.features_.transform(train.prompts, keep=False)
     took("features")
     router._learn_from(features, Observations.of(*bought, grouper.train_groups_, grouper.n_groups_, models))
     del features
@@ -99,7 +99,7 @@ def figure(frames: dict[str, pd.DataFrame]):
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    from saverouter.plots import PALETTE
+    from saverouter.workbook.figures import PALETTE
 
     size = (5.5 * len(frames), 6.2)
     drawing, panels = plt.subplots(

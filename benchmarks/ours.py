@@ -13,12 +13,12 @@ import numpy as np
 from recording import record
 
 import saverouter as sr
-from saverouter.acquisition import acquire
-from saverouter.capability import Observations
-from saverouter.encoders import ResidualFeatures, minilm
-from saverouter.grouping import Grouper
-from saverouter.policies import operating_points, pareto, saverouter_policies
-from saverouter.workload import Queries
+from saverouter.encoders import ResidualFeatures, minilm_vectors
+from saverouter.judging.operating_points import operating_points, pareto, saverouter_policies
+from saverouter.routers.saverouter.acquisition import acquire
+from saverouter.routers.saverouter.capability import Observations
+from saverouter.routers.saverouter.grouping import Grouper
+from saverouter.workloads.queries import Queries
 
 
 class Recorded:
@@ -30,7 +30,7 @@ class Recorded:
         self.train_groups_, self.test_groups, self.train = given["groups"], given.get("test_groups"), train
         self.n_groups_ = int(self.train_groups_.max()) + 1
 
-    def predict(self, vectors, size):
+    def predict(self, queries):
         return self.test_groups
 
     def transform(self, queries, keep=False):
@@ -47,10 +47,10 @@ def workload(given, prefix=""):
 
 
 def features(given):
-    warm = ResidualFeatures().fit(Queries(given["prompts"][:50]))
+    warm = ResidualFeatures().fit(given["prompts"][:50])
     warm.words(given["prompts"][:50])
     start = time.perf_counter()
-    matrix = ResidualFeatures().fit(Queries(given["prompts"])).words(given["prompts"])
+    matrix = ResidualFeatures().fit(given["prompts"]).words(given["prompts"])
     seconds = time.perf_counter() - start
     return seconds, {"data": matrix.data, "indices": matrix.indices, "indptr": matrix.indptr}
 
@@ -83,6 +83,11 @@ def learnt(given, outcomes, **options):
     return router
 
 
+def estimates(router, features, groups):
+    """Quality and cost of queries whose features and groups are known."""
+    return router._with_residual(features, groups), router.group_cost_[groups]
+
+
 def fit_and_predict(given, **options):
     outcomes = bought(given)
     small = {**given, "train": given["train"][:40]}
@@ -91,7 +96,7 @@ def fit_and_predict(given, **options):
     start = time.perf_counter()
     router = learnt(given, outcomes, **options)
     fitted = time.perf_counter()
-    quality, cost = router.estimates(given["test"], given["test_groups"])
+    quality, cost = estimates(router, given["test"], given["test_groups"])
     return time.perf_counter() - start, {"quality": quality, "cost": cost, "fit": fitted - start}
 
 
@@ -131,9 +136,9 @@ def pipeline(given):
     warm_up(given)
     start = time.perf_counter()
     outcomes = bought(given)
-    encoder = ResidualFeatures().fit(Queries(given["prompts"]))
+    encoder = ResidualFeatures().fit(given["prompts"])
     router = learnt({**given, "train": encoder.words(given["prompts"])}, outcomes)
-    quality, cost = router.estimates(encoder.words(given["test_prompts"]), given["test_groups"])
+    quality, cost = estimates(router, encoder.words(given["test_prompts"]), given["test_groups"])
     families = saverouter_policies(quality, cost, router.model_cost_)
     front = pareto(operating_points(families, given["true_quality"], given["true_cost"]))
     return time.perf_counter() - start, {"quality": quality, **summary(front, given)}
@@ -153,7 +158,7 @@ def served(given):
     """A fitted router, and vectors that stand for embeddings: groups are recognised from them."""
     vectors, outcomes, work = inputs.vectors(given["groups"]), bought(given), workload(given)
     router = learnt({**given, "train": None}, outcomes, residual_scale=2.0)
-    router.grouper_ = Grouper().fit(vectors, given["groups"].astype(str), len(work))
+    router.grouper_ = Grouper().fit(Queries(work.prompts, tasks=given["groups"].astype(str), vectors=vectors))
     router._learn(work.queries, *outcomes)
     return router, vectors
 
@@ -181,11 +186,11 @@ def many_queries(given):
 
 def embedding(given):
     """MiniLM on prompts that nobody asked for before, each of them twice; then once more, from the cache."""
-    minilm(given["prompts"][:1])
+    minilm_vectors(given["prompts"][:1])
     with tempfile.TemporaryDirectory() as folder, mock.patch.dict(os.environ, SAVEROUTER_CACHE=folder):
         clock = [time.perf_counter()]
         for _ in range(2):
-            minilm(np.tile(given["prompts"], 2))
+            minilm_vectors(np.tile(given["prompts"], 2))
             clock.append(time.perf_counter())
     first, again = np.diff(clock)
     return first, {"rate": len(given["prompts"]) / first, "again": again}

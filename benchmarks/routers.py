@@ -10,8 +10,7 @@ import argparse
 import time
 
 import saverouter as sr
-from saverouter import experiments
-from saverouter.encoders import embed
+from saverouter.studies import experiments
 
 
 def main() -> None:
@@ -24,7 +23,7 @@ def main() -> None:
     work = experiments.workload(options.workload, options.profile)
     train, test = work.split()
     for part in (train, test):
-        embed(part.queries)
+        part.queries.embed()
     print(f"{work}: {len(train):,} training queries, {len(test):,} test queries", flush=True)
     print(f"{'router':18} {'learn, s':>9} {'judge, s':>9} {'x kNN':>7} {'P_s':>7} {'CR':>7} {'C_0':>12}")
     usual = measure("knn", train, test)[2]  # once for nothing, so that no router pays for the first use of a library

@@ -19,8 +19,7 @@ import pandas as pd
 import scipy.sparse as sp
 from black_box import release_folder
 
-from saverouter.encoders import ResidualFeatures
-from saverouter.workload import Queries
+from saverouter.encoders.features import ResidualFeatures
 
 HERE = Path(__file__).parent
 LARGE_POOL = dict(train=5_700, test=22_800, models=289, k=108, tasks=6, words=80)
@@ -73,7 +72,7 @@ def prepare(folder: Path, stage: str, size: dict) -> None:
         prompts = inputs.texts(total, size["words"], task)
         made |= {"prompts": prompts[train], "test_prompts": prompts[test]}
     if stage.startswith("fit"):
-        encoder = ResidualFeatures().fit(Queries(made.pop("prompts")))
+        encoder = ResidualFeatures().fit(made.pop("prompts"))
         made["train"], made["test"] = (encoder.words(part) for part in (encoder.prompts_, made.pop("test_prompts")))
     if stage in ("frontier", "pipeline"):
         made |= {"true_quality": quality[test], "true_cost": cost[test]}

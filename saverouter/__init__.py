@@ -9,15 +9,20 @@ From a workload to a verdict:
     feedback = train.feedback()
     router = sr.SaveRouter(k=2).fit(train.queries, feedback)
     print(sr.evaluate(router, test, supervision_cost=feedback.spent).verdict())
+
+The rooms of the house, each of which may use those before it:
+encoders, workloads, judging, routers, paper and scale, studies, workbook.
 """
 
-from .catalog import load, names
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from .errors import SaveRouterError
-from .evaluate import Result, best_single, evaluate
-from .feedback import Feedback, ReplayFeedback
-from .readers import from_frame
-from .routers import ROUTERS, Router, SaveRouter, make_router
-from .workload import Queries, Workload
+from .judging import Result, best_single, evaluate
+from .workloads import Feedback, Queries, ReplayFeedback, Workload, from_frame, load, names
+
+if TYPE_CHECKING:
+    from .routers import ROUTERS, Router, SaveRouter, make_router
 
 __version__ = "0.1.0"
 
@@ -25,3 +30,11 @@ __all__ = [
     "ROUTERS", "Feedback", "Queries", "ReplayFeedback", "Result", "Router", "SaveRouter", "SaveRouterError", "Workload",
     "best_single", "evaluate", "from_frame", "load", "make_router", "names",
 ]  # fmt: skip
+
+
+def __getattr__(name: str):
+    """Names of the routers' room, which is loaded when it is first used: scikit-learn takes a second."""
+    if name in ("ROUTERS", "Router", "SaveRouter", "make_router"):
+        globals()[name] = getattr(import_module(".routers", __name__), name)
+        return globals()[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

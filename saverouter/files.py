@@ -1,4 +1,4 @@
-"""Where computed things are kept, by the content they were computed from, and how files are written."""
+"""Where files lie: what the project ships, and what was computed, kept by the content it was computed from."""
 
 from __future__ import annotations
 
@@ -9,13 +9,22 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
-from functools import cache
 from pathlib import Path
 
 import platformdirs
 from filelock import FileLock, Timeout
 
-from .paths import data_folder
+from .errors import SaveRouterError
+
+
+def data_folder() -> Path:
+    """The ``data`` folder: inside the package in an installed wheel, at the root in a checkout."""
+    package = Path(__file__).resolve().parent
+    for folder in (package / "data", package.parent / "data"):
+        if (folder / "published").is_dir():
+            return folder
+    raise SaveRouterError(f"no data folder beside {package.name}; reinstall saverouter, or work in a full checkout")
+
 
 _passing: ContextVar[str | None] = ContextVar("passing", default=None)
 
@@ -101,7 +110,7 @@ def digest_of(*parts) -> str:
     return digest.hexdigest()
 
 
-def digest_of_files(root: Path, files) -> str:
+def digest_of_files(root: Path, files: Iterable[Path]) -> str:
     """A hash of files' contents and of their places below ``root``."""
     return digest_of(
         *(part for file in sorted(files) for part in (file.relative_to(root).as_posix(), file.read_bytes()))
@@ -130,24 +139,3 @@ def contents_of(files: Iterable[str | Path]) -> list[str]:
         with atomic_path(memory) as temporary:
             temporary.write_text(json.dumps(known | found))
     return [found[place]["sha256"] for place in places]
-
-
-# Modules that only show or run things: a change in them does not change a result.
-_NOT_SCIENCE = {
-    "__init__.py", "claims.py", "cluster.py", "errors.py", "logs.py", "notebooks.py", "outputs.py", "parity.py", "plots.py",
-    "profiles.py", "published.py", "report.py", "reproduce.py", "runner.py", "show.py", "statements.py", "structure.py",
-    "studies.py",
-}  # fmt: skip
-
-
-@cache
-def code_version(without: frozenset[Path] = frozenset()) -> str:
-    """A hash of the package's source and of the texts routers read, as far as they can change a number.
-
-    ``without`` names files that play no part in the result at hand.
-    """
-    root = Path(__file__).parent
-    science = {path for path in root.rglob("*.py") if path.name not in _NOT_SCIENCE} - without
-    science -= set((root / "originals").iterdir())  # their work is in the workload, which counts by itself
-    texts = data_folder() / "descriptions.csv"
-    return digest_of(digest_of_files(root, science), texts.read_bytes())

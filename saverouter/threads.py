@@ -1,6 +1,6 @@
 """Several cores inside one process: as many as NUMBA_NUM_THREADS allows, one where notebooks run two at a time.
 
-For compiled work that lets other threads run. What is computed does not depend on how many there are.
+For compiled work that lets other threads run. Results do not depend on the number of threads.
 """
 
 from __future__ import annotations

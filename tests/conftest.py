@@ -4,12 +4,15 @@ import importlib.util
 import os
 import subprocess
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from saverouter import Workload
+from saverouter.workloads import simulate
 
 
 def make_workload(n=300, models=5, tasks=4, *, missing=0.0, seed=0, with_vectors=True, flat_cost=False) -> Workload:
@@ -71,8 +74,8 @@ def real_data() -> Path:
 @pytest.fixture
 def no_downloads(tmp_path, monkeypatch) -> Path:
     """Fetched files are looked for, and put, in a folder of the test's own."""
-    from saverouter import originals
-    from saverouter.originals import fetch, registry
+    from saverouter.workloads import originals
+    from saverouter.workloads.originals import fetch, registry
 
     monkeypatch.delenv("SAVEROUTER_DATA", raising=False)
     for module in (originals, fetch, registry):
@@ -121,3 +124,24 @@ def corrupted(work: Workload, keep: np.ndarray, seed=1) -> Workload:
     quality[change] = 1 - quality[change]
     cost[change] = rng.uniform(1, 100, change.sum())
     return replace(work, quality=quality, cost=cost)
+
+
+def long_frame(work: Workload) -> pd.DataFrame:
+    """The workload as a user's table: one row per query and model."""
+    rows, models = np.nonzero(work.available)
+    return pd.DataFrame(
+        {
+            "query_id": work.query_ids[rows],
+            "prompt": work.prompts[rows],
+            "task": work.tasks[rows],
+            "model": np.array(work.models, dtype=object)[models],
+            "quality": work.quality[rows, models],
+            "cost": work.cost[rows, models],
+        }
+    )
+
+
+@cache
+def full_benchmark(name: str) -> Workload:
+    """A simulated benchmark at its published size, made once per process."""
+    return simulate(name)

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from PIL import Image
 
-from saverouter.originals import llmrouterbench, mixinstruct, mmrbench, routerbench, routereval
+from saverouter.workloads.originals import llmrouterbench, mixinstruct, mmrbench, routerbench, routereval
 
 MAKER = {
     "WizardLM-13B-V1.2": "WizardLM/", "code-llama-instruct-34b-chat": "meta/", "llama-2-70b-chat": "meta/",

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from saverouter import cache
-from saverouter.cache import atomic_path, only_one
+from saverouter import files
+from saverouter.files import atomic_path, digest_of, only_one
 
 TESTS = Path(__file__).parent
 
@@ -19,7 +19,8 @@ import os, sys, time
 from pathlib import Path
 import numpy as np
 from conftest import make_workload
-from saverouter import encoders, experiments, runs
+from saverouter.encoders import ResidualFeatures, features, minilm
+from saverouter.studies import experiments, runs
 
 folder = Path(sys.argv[1])
 
@@ -31,16 +32,16 @@ def counted(name, compute):
         return compute(*arguments, **options)
     return slowly
 
-encoders._encode = counted("vectors", lambda prompts: np.ones((len(prompts), 384), np.float32))
-encoders.side_by_side = counted("features", encoders.side_by_side)
+minilm._encode = counted("vectors", lambda prompts: np.ones((len(prompts), 384), np.float32))
+features.side_by_side = counted("features", features.side_by_side)
 runs.evaluate = counted("run", runs.evaluate)
-work = make_workload(n=600, with_vectors=False)
+work = make_workload(n=500, with_vectors=False)
 (folder / f"ready-{os.getpid()}").touch()
 while len(list(folder.glob("ready-*"))) < 2:
     time.sleep(0.01)
-vectors = encoders.minilm(work.prompts)
-features = encoders.ResidualFeatures().fit(work.queries).transform(work.queries)
-print(vectors.sum(), features.sum(), experiments.run(work, "best_single").result.metrics())
+vectors = minilm.minilm_vectors(work.prompts)
+made = ResidualFeatures().fit(work.prompts).transform(work.prompts)
+print(vectors.sum(), made.sum(), experiments.run(work, "best_single").result.metrics())
 """
 
 
@@ -62,7 +63,7 @@ def test_two_processes_compute_a_thing_once(own_cache):
 def test_a_killed_holder_holds_nobody_up(tmp_path):
     code = """
 import sys, time
-from saverouter.cache import only_one
+from saverouter.files import only_one
 with only_one(sys.argv[1]):
     print("held", flush=True)
     time.sleep(60)
@@ -85,7 +86,7 @@ with only_one(sys.argv[1]):
 
 
 def test_what_exists_needs_no_lock(tmp_path, monkeypatch):
-    monkeypatch.setattr(cache, "FileLock", None)
+    monkeypatch.setattr(files, "FileLock", None)
     (tmp_path / "result.json").touch()
     with only_one(tmp_path / "result.json"):
         pass
@@ -113,3 +114,19 @@ def test_an_error_lets_go(tmp_path):
         with pytest.raises(ZeroDivisionError), only_one(tmp_path / "result.json"):
             1 / 0  # noqa: B018
     assert not list(tmp_path.iterdir())
+
+
+def test_files_appear_whole_or_not_at_all(tmp_path):
+    target = tmp_path / "kept.txt"
+    target.write_text("old")
+    with pytest.raises(RuntimeError), atomic_path(target) as path:
+        path.write_text("half")
+        raise RuntimeError
+    assert target.read_text() == "old" and [p.name for p in tmp_path.iterdir()] == ["kept.txt"]
+    with atomic_path(target) as path:
+        path.write_text("new")
+    assert target.read_text() == "new"
+
+
+def test_digests_depend_on_boundaries_and_order():
+    assert len({digest_of("ab", "c"), digest_of("a", "bc"), digest_of("c", "ab"), digest_of("abc")}) == 4

@@ -154,7 +154,7 @@ def test_reproduce_passes_only_what_was_given(copy):
 def test_only_make_data_asks_the_hub(copy):
     make(copy, "install")
     assert (
-        "HF_HUB_OFFLINE=0 .venv/bin/python -m saverouter.originals.fetch routerbench"
+        "HF_HUB_OFFLINE=0 .venv/bin/python -m saverouter.workloads.originals.fetch routerbench"
         in make(copy, "-n", "data", "BENCHMARK=routerbench").stdout
     )
     for target in ("reproduce", "smoke", "test", "check", "lab", "refresh"):

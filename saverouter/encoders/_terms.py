@@ -1,4 +1,4 @@
-"""Texts as numbers of words, words as numbers of terms, and the counting of both in compiled code."""
+"""Texts as word numbers, words as term numbers, and compiled code that counts both."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LOWEST_BIT[(np.left_shift(np.uint64(1), np.arange(64, dtype=np.uint64)) * DE_BRU
 
 @dataclass(frozen=True)
 class Texts:
-    """Texts as numbers: those of text i are ``words[starts[i]:starts[i + 1]]``, places in the list ``distinct``."""
+    """Texts as word numbers: text i is ``words[starts[i]:starts[i + 1]]``; a number is a place in the list ``distinct``."""
 
     words: np.ndarray
     starts: np.ndarray
@@ -27,6 +27,7 @@ class Texts:
 
     @classmethod
     def read(cls, texts) -> Texts:
+        """Texts in lower case, split at white space."""
         number = numbering()
         words, starts = array("i"), array("q", [0])
         for text in texts:
@@ -37,8 +38,8 @@ class Texts:
 
 @dataclass(frozen=True)
 class Terms:
-    """Occurrences of terms: text i has the ``items[starts[i]:starts[i + 1]]``, -1 being none, and item j stands for the
-    ``terms[first[j]:first[j + 1]]``."""
+    """Occurrences of terms: text i has ``items[starts[i]:starts[i + 1]]``, and item j stands for
+    ``terms[first[j]:first[j + 1]]``. An item of -1 is none."""
 
     items: np.ndarray
     starts: np.ndarray
@@ -47,7 +48,7 @@ class Terms:
 
     @property
     def arrays(self) -> tuple[np.ndarray, ...]:
-        """For compiled code."""
+        """The four arrays in the order that compiled code takes them."""
         return self.items, self.starts, self.first, self.terms
 
     def of(self, column: np.ndarray) -> Terms:
@@ -57,7 +58,7 @@ class Terms:
         return Terms(self.items, self.starts, kept[self.first], terms[terms >= 0])
 
     def totals(self, size: int) -> np.ndarray:
-        """How often each term occurs in all texts together, as the float64 that scikit-learn sums to."""
+        """How often each term occurs in all texts together, in float64 as in scikit-learn."""
         each = np.bincount(self.items[self.items >= 0], minlength=len(self.first) - 1)
         return np.bincount(self.terms, np.repeat(each, np.diff(self.first)), minlength=size)
 
@@ -83,7 +84,7 @@ def flat(parts: list[list[int]]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def in_themselves(single: np.ndarray, pair: np.ndarray, starts: np.ndarray, each: np.ndarray) -> Terms:
-    """Occurrences that are terms already; ``each`` counts from 0 to the number of terms."""
+    """Occurrences where every item is a term itself; ``each`` is 0, 1, 2, ... up to the number of terms."""
     return Terms(np.column_stack([single, pair]).ravel(), 2 * starts, each, each[:-1])
 
 
@@ -109,7 +110,7 @@ def pairs_of(tokens: np.ndarray, starts: np.ndarray, size: int) -> np.ndarray:
 
 @cache
 def one_plus_logs(bits: int) -> np.ndarray:
-    """1 + log of 1, 2, 3, ... up to any number of so many bits."""
+    """1 + log of 1, 2, 3, ... up to 2**bits."""
     return np.log(np.arange(1, 2**bits + 1, dtype=np.float64)) + 1
 
 
@@ -133,9 +134,9 @@ def spread(items, starts, first, terms, size):
 
 @njit(cache=True)
 def fill(items, starts, first, terms, sublinear, idf, place, offset, values, columns):
-    """Write each text's terms, sorted and weighted to length 1, from ``place`` on, which moves to where they end."""
+    """Write each text's terms, sorted and scaled to length 1, from its ``place`` on; ``place`` moves to where they end."""
     count = np.zeros(len(idf), dtype=np.int64)
-    bits = np.zeros(len(idf) // 64 + 1, dtype=np.uint64)  # which terms the text has: read in order, that sorts them
+    bits = np.zeros(len(idf) // 64 + 1, dtype=np.uint64)  # the terms that the text has; read in order, they are sorted
     one = np.uint64(1)
     for text in range(len(starts) - 1):
         for position in range(starts[text], starts[text + 1]):

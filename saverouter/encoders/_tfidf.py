@@ -1,8 +1,8 @@
 """TF-IDF of words and of characters inside words: scikit-learn's matrices, several times faster.
 
-A text is read once, as numbers of its distinct words between white space. Everything else follows from those: tokens lie
-inside such a word, and so do the character n-grams of ``char_wb``. Regular expressions and n-grams are thus worked out
-once a distinct word, and a text's counts are the sum over its words. ``TfidfVectorizer`` is the tested reference.
+A text is read once, as numbers of its words between white space. Tokens lie inside such a word, and so do the character
+n-grams of ``char_wb``. Regular expressions and n-grams are therefore worked out once per distinct word, and a text's
+counts are the sum over its words. ``TfidfVectorizer`` is the tested reference.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from .terms import (
+from ._terms import (
     Terms,
     Texts,
     fill,
@@ -33,10 +33,10 @@ TOKEN = re.compile(r"(?u)\b\w\w+\b")  # scikit-learn's default: runs of two or m
 
 
 class Tfidf:
-    """Sublinear TF-IDF with unit rows, of the ``max_terms`` commonest terms that ``min_texts`` texts or more have.
+    """Sublinear TF-IDF with unit rows, of the ``max_terms`` commonest terms that at least ``min_texts`` texts have.
 
-    A subclass says what the terms are: ``_all(texts)`` numbers every term, names them, and tells what each distinct word
-    stands for once the columns are settled; ``_known(texts)`` finds the terms of the vocabulary. After ``fit``:
+    A subclass says what the terms are. ``_all(texts)`` numbers and names every term, and tells what each distinct word
+    stands for once the columns are settled. ``_known(texts)`` finds the terms of the vocabulary. After ``fit``:
     ``vocabulary_`` in order of the columns, ``idf_``.
     """
 
@@ -50,7 +50,7 @@ class Tfidf:
     def _recalled(self, words: list[str], work_out) -> tuple[np.ndarray, np.ndarray]:
         """The numbers ``work_out(word)`` of every word end to end, and where each word's begin.
 
-        They come from memory where a word was asked for before, as most words of a prompt were; bytes are the form that is
+        A word that was asked for before, as most words of a prompt were, comes from memory. It is kept as bytes, which are
         quickest to make and to join.
         """
         memory = self._memory
@@ -66,21 +66,22 @@ class Tfidf:
         return np.frombuffer(b"".join(parts), np.int64), starts // 8
 
     def fit(self, texts: Texts) -> Tfidf:
+        """Settle the vocabulary and the weight of each term."""
         found, name, recall = self._all(texts)
         size = int(found.terms.max(initial=-1)) + 1
         totals = found.totals(size)
-        # A term of two texts occurs twice, so that rare terms, most of them, are dropped before texts are counted.
+        # A term of two texts occurs at least twice, so most terms, the rare ones, are dropped before texts are counted.
         often = np.flatnonzero(totals >= self.min_texts)
         texts_with, _ = spread(*found.of(_places(often, size)).arrays, len(often))
         often, texts_with = (kept[texts_with >= self.min_texts] for kept in (often, texts_with))
         names = name(often)
         order = np.array(sorted(range(len(names)), key=names.__getitem__), dtype=np.int64)
-        if len(order) > self.max_terms:  # the very expression of scikit-learn: it decides between equals
+        if len(order) > self.max_terms:  # scikit-learn's own expression, which decides between equals
             order = order[np.sort((-totals[often[order]]).argsort()[: self.max_terms])]
         self.vocabulary_ = [names[place] for place in order]
         self.idf_ = np.log(len(texts.starts) / (texts_with[order] + 1.0)) + 1
         self._index()
-        # What words mean is known by now for all that were learnt from.
+        # The terms of every training word are known by now, and remembered.
         numbers, first = recall(_places(often[order], size))
         joined, starts = numbers.tobytes(), (8 * first[: REMEMBERED + 1]).tolist()
         self._memory = {
@@ -101,7 +102,7 @@ def side_by_side(kinds: list[Tfidf], texts: Texts) -> sp.csr_matrix:
     starts = np.concatenate([[0], ends])
     values, columns = np.empty(starts[-1]), np.empty(starts[-1], dtype=np.int32)
     place, width = starts[:-1].copy(), 0
-    # Logarithms of all counts that can occur: nothing occurs more often in a text than the longest has items.
+    # Logarithms of all counts that can occur: at most the items of the longest text times the terms of an item.
     for kind, terms in zip(kinds, found, strict=True):
         longest = int(np.diff(terms[1]).max(initial=0)) * int(np.diff(terms[2]).max(initial=0))
         fill(*terms, one_plus_logs(longest.bit_length()), kind.idf_, place, width, values, columns)
@@ -194,7 +195,7 @@ class CharacterTfidf(Tfidf):
 
 
 def _ngrams(word: str) -> list[str]:
-    """A padded word that is no longer than n is taken whole, once, and no longer n is tried."""
+    """3 to 5 characters of the padded word. A word no longer than n is taken whole, once, and no larger n is tried."""
     padded = f" {word} "
     grams = [padded[i : i + 3] for i in range(len(padded) - 2)]
     if len(padded) > 3:

@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
+from collections.abc import Iterable
 from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
 
-from .cache import cache_folder, contents_of
-from .encoders import no_progress_bar
-from .errors import SaveRouterError
-from .vectors import VectorStore
+from ..errors import SaveRouterError
+from ..files import cache_folder, contents_of
+from .minilm import no_progress_bar
+from .vector_store import VectorStore, keys_of
 
 WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 BATCH = 32
 SHARD = 512  # pairs encoded between two saves: what an interruption may lose
 
 
-def clip_vectors(prompts, images, *, weights: str | Path | None = None) -> np.ndarray:
+def clip_vectors(prompts: Iterable[str], images: Iterable[str | Path], *, weights: str | Path) -> np.ndarray:
     """(n, 1024) vectors: unit text and image vectors side by side, normalised again, so that each half counts alike.
 
-    ``weights`` (or ``$SAVEROUTER_CLIP``, or what ``make data BENCHMARK=mmrbench`` fetched) is a folder with the model in the
-    format of transformers; it is never fetched here. A picture that cannot be read is an error.
+    ``weights`` is a folder with the model in the format of transformers; it is never fetched here. A picture that cannot be
+    read is an error.
     """
     folder = _weights_folder(weights)
     prompts, images = list(prompts), list(images)
@@ -34,10 +33,8 @@ def clip_vectors(prompts, images, *, weights: str | Path | None = None) -> np.nd
     return np.stack([known[key] for key in keys]) if keys else np.empty((0, 1024), np.float32)
 
 
-def _weights_folder(given: str | Path | None) -> Path:
-    from .originals.registry import download_folder
-
-    folder = Path(given or os.environ.get("SAVEROUTER_CLIP") or download_folder("clip")).expanduser()
+def _weights_folder(given: str | Path) -> Path:
+    folder = Path(given).expanduser()
     if not (folder / "config.json").is_file() or not any((folder / name).is_file() for name in WEIGHTS):
         raise SaveRouterError(
             f"no CLIP ViT-B/16 weights in {folder.name}/: fetch them with 'make data BENCHMARK=mmrbench', name a folder that "
@@ -58,10 +55,7 @@ def _keys(prompts: list[str], images: list) -> list[bytes]:
         raise SaveRouterError(
             f"picture {Path(error.filename).name!r} cannot be read ({error.strerror}); replace or drop it"
         ) from error
-    return [
-        hashlib.blake2b(f"{content} {prompt}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
-        for content, prompt in zip(contents, prompts, strict=True)
-    ]
+    return keys_of(f"{content} {prompt}" for content, prompt in zip(contents, prompts, strict=True))
 
 
 @cache

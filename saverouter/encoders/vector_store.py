@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import sys
-import time
-from collections.abc import Callable
+import hashlib
+from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
 
-from .cache import atomic_path, digest_of, only_one
+from ..files import atomic_path, digest_of, only_one
+from ..progress import Progress
 
-LONG = 500  # things from which a terminal is told how far the encoding is
 Thing = TypeVar("Thing")
 
 
-def shown(things: int) -> bool:
-    """Whether progress is: in a terminal, where there is any to speak of. In a notebook it would become part of the output."""
-    return things >= LONG and sys.stderr.isatty()
+def keys_of(texts: Iterable[str]) -> list[bytes]:
+    """Each text by its content."""
+    return [hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest() for text in texts]
 
 
 @cache  # a file never changes once it is there
@@ -31,7 +30,7 @@ def _read_shard(path: Path) -> dict[bytes, np.ndarray]:
 class VectorStore:
     """Files of vectors by key, each written once and never changed.
 
-    encoder, things : what they are called where progress is shown, "MiniLM" and "prompts"
+    encoder, things : what they are called in reports of progress, "MiniLM" and "prompts"
     """
 
     def __init__(self, folder: Path, encoder: str, things: str):
@@ -59,17 +58,11 @@ class VectorStore:
     def _encode_missing(self, wanted: dict[bytes, Thing], encode, part: int) -> None:
         known = self.read()  # another process may have encoded some meanwhile
         todo = [key for key in wanted if key not in known]
-        clock = time.perf_counter()
+        progress = Progress(self.encoder, f"new {self.things}", len(todo))
         for start in range(0, len(todo), part):
             keys = todo[start : start + part]
             self._add(keys, encode([wanted[key] for key in keys]))
-            if shown(len(todo)):
-                done = start + len(keys)
-                rate = done / (time.perf_counter() - clock)
-                print(
-                    f"{self.encoder}: {done:,} of {len(todo):,} new {self.things} encoded, {rate:,.0f} a second",
-                    file=sys.stderr,
-                )
+            progress.at(start + len(keys))
 
     def _add(self, keys: list[bytes], vectors: np.ndarray) -> None:
         shard = np.empty(len(keys), dtype=[("key", np.uint8, 16), ("vector", np.float32, vectors.shape[1])])

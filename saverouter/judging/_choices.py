@@ -1,7 +1,6 @@
-"""The choices of a whole family of policies in one pass over the queries, and what they come to.
+"""The choices of a whole family of policies in one pass over the queries, and their mean outcomes.
 
-Choices are equal to the last bit to asking ``choice(index)`` of every policy (``policies.py``), which stays as the readable
-form and the tested reference.
+They equal ``choice(index)`` of every policy (``operating_points.py``), the readable form and the tested reference.
 """
 
 from __future__ import annotations
@@ -15,8 +14,8 @@ MARGIN = 1e-12  # relative; far above the rounding of one product and one differ
 def cost_weight_choices(quality: np.ndarray, cost: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """(weights, n) argmax of quality - weight x cost, for weights >= 0; ties go to the earlier model.
 
-    A model that is no better and no cheaper than another is never chosen at any weight, and few are left without
-    those. A pair that rounding could make equal is not judged: both stay, and the argmax itself decides.
+    A model that is no better and no cheaper than another is never chosen, and few models are left without those.
+    Where rounding could make two models equal, both stay, and the argmax itself decides.
     """
     top = np.max(np.abs(quality[np.isfinite(quality)]), initial=0.0)
     margin = MARGIN * (top + np.max(weights, initial=0.0) * np.max(np.abs(cost), initial=0.0))
@@ -42,8 +41,8 @@ def threshold_choices(quality: np.ndarray, cost: np.ndarray, thresholds: np.ndar
 def mean_outcomes(chosen, quality, cost):
     """(2, policies) mean quality and mean cost of the models chosen by each policy.
 
-    Some rows are summed for all policies before the next are read: their outcomes stay in the processor's cache, and long
-    sums round no worse than short ones.
+    Rows are summed in blocks, each for all policies: its outcomes stay in the processor's cache, and long sums round
+    no worse than short ones.
     """
     (policies, n), models = chosen.shape, quality.shape[1]
     totals = np.zeros((2, policies))

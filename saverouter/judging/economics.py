@@ -10,6 +10,9 @@ import math
 from fractions import Fraction
 
 import numpy as np
+from numpy.typing import ArrayLike
+
+from ..errors import SaveRouterError, number
 
 NOISE = 1e-9  # relative to the reference cost; sums of float64 are good to about 1e-13
 
@@ -30,8 +33,8 @@ def sa_bep(supervision_cost: float, reference_cost: float, serving_cost: float) 
 
 def sa_cr(supervision_cost: float, reference_cost: float, serving_cost: float, horizon: float = 1_000_000) -> float:
     """Cost relative to the reference with the supervision spread over ``horizon`` queries, inf where nothing is saved."""
-    if horizon <= 0:
-        raise ValueError(f"horizon is {horizon}; expected a positive number of queries")
+    if not horizon > 0:
+        raise SaveRouterError(f"horizon is {horizon}; expected a positive number of queries")
     if not _pays(supervision_cost, reference_cost, serving_cost):
         return math.inf
     volume = Fraction(horizon)
@@ -41,12 +44,11 @@ def sa_cr(supervision_cost: float, reference_cost: float, serving_cost: float, h
 
 
 def _pays(supervision_cost: float, reference_cost: float, serving_cost: float) -> bool:
-    if not math.isfinite(supervision_cost) or supervision_cost < 0:
-        raise ValueError(f"supervision_cost is {supervision_cost}; expected a finite number >= 0")
+    number("supervision_cost", supervision_cost)
     return math.isfinite(serving_cost) and saving_per_query(reference_cost, serving_cost) > 0
 
 
-def net_saving(volumes, supervision_cost: float, reference_cost: float, serving_cost: float) -> np.ndarray:
+def net_saving(volumes: ArrayLike, supervision_cost: float, reference_cost: float, serving_cost: float) -> np.ndarray:
     """S(T) = T (C_ref - C_serve) - C_0 for every deployment volume T."""
     return np.asarray(volumes, dtype=np.float64) * (reference_cost - serving_cost) - supervision_cost
 
@@ -54,7 +56,7 @@ def net_saving(volumes, supervision_cost: float, reference_cost: float, serving_
 def crossing_horizon(first: tuple[float, float], second: tuple[float, float]) -> float:
     """Volume beyond which the more heavily supervised of two routers is the cheaper one (Proposition 2).
 
-    Each router is (supervision cost, serving cost a query) at the same quality. inf where the extra
+    Each router is (supervision cost, serving cost per query) at the same quality. inf where the extra
     supervision never pays; 0 where it is cheaper from the first query (same supervision, lower serving cost).
     """
     lean, rich = sorted((first, second))

@@ -8,17 +8,29 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from numbers import Real
+from typing import Protocol
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
+from ..errors import SaveRouterError, number, one_of
+from ..workloads import Queries, Workload
 from . import economics
-from .errors import SaveRouterError
-from .policies import operating_points, pareto
-from .workload import Workload
+from .operating_points import operating_points, pareto
 
 QUALITY_NOISE = 1e-9
+LARGEST_TARGET = 10  # a larger one must be a percentage
 SELECTIONS = {"test": "operating point chosen on test outcomes"}
+
+
+class Judged(Protocol):
+    """What can be judged: a fitted router, of this package or not."""
+
+    models_: tuple[str, ...]
+
+    def policies(self, queries: Queries) -> list: ...
 
 
 @dataclass(frozen=True)
@@ -32,6 +44,7 @@ class Reference:
 
 def best_single(test: Workload) -> Reference:
     """argmax of the mean quality over the available pairs; ties go to the earlier model."""
+    _refuse_test(test)
     best = best_column(test.quality)
     quality, cost = (np.nanmean(values[:, best]) for values in (test.quality, test.cost))
     return Reference(test.models[best], float(quality), float(cost))
@@ -60,15 +73,18 @@ class Result:
     last_quality: float | None = None
     synthetic_best_point: bool = False
 
+    def __repr__(self) -> str:
+        return (
+            f"<Result of {self.router} on {self.workload}: cost ratio {self.cost_ratio:.4g} at {self.target_quality:.4g}, "
+            f"SA-BEP {self.sa_bep:,.0f}, SA-CR {self.sa_cr:.4g}>"
+        )
+
     def at(
-        self,
-        *,
-        target: float | None = None,
-        margin: float | None = None,
-        horizon: float | None = None,
+        self, *, target: float | None = None, margin: float | None = None, horizon: float | None = None,
         synthetic_best_point: bool | None = None,
-    ) -> Result:
+    ) -> Result:  # fmt: skip
         """The same frontier judged at another target, margin or horizon, or with the synthetic point of ``evaluate``."""
+        _refuse_goal(target, margin, horizon)
         changes = {"horizon": horizon} if horizon is not None else {}
         if synthetic_best_point is not None:
             changes["synthetic_best_point"] = synthetic_best_point
@@ -121,7 +137,7 @@ class Result:
         """Cost ratio with the supervision spread over the horizon."""
         return economics.sa_cr(self.supervision_cost, self.reference.cost, self.serving_cost, self.horizon)
 
-    def net_saving(self, volumes) -> np.ndarray:
+    def net_saving(self, volumes: ArrayLike) -> np.ndarray:
         """Money saved after each deployment volume, the supervision deducted; NaN where the target is not reached."""
         if math.isinf(self.serving_cost):
             return np.full(len(np.atleast_1d(volumes)), np.nan)
@@ -134,6 +150,7 @@ class Result:
         )
 
     def metrics(self) -> dict[str, float]:
+        """The paper's four metrics and the supervision cost, by name."""
         return {
             "peak_score": self.peak_score,
             "cost_ratio": self.cost_ratio,
@@ -143,7 +160,7 @@ class Result:
         }
 
     def verdict(self) -> str:
-        """Does routing pay for itself here, in a sentence or two, rounded to what can be trusted."""
+        """Whether routing pays for itself here: a sentence or two, with numbers rounded to what can be trusted."""
         goal = "the best single model's quality"
         if self.margin is not None:
             goal = f"within {self.margin:g} points of the best single model's quality"
@@ -168,39 +185,26 @@ def two_digits(number: float) -> int:
 
 
 def evaluate(
-    router,
-    test: Workload,
-    *,
-    supervision_cost: float,
-    target: float = 1.0,
-    margin: float | None = None,
-    horizon: float = 1_000_000,
-    select: str = "test",
-    synthetic_best_point: bool = False,
-) -> Result:
+    router: Judged, test: Workload, *, supervision_cost: float, target: float | None = None,
+    margin: float | None = None, horizon: float = 1_000_000, select: str = "test", synthetic_best_point: bool = False,
+) -> Result:  # fmt: skip
     """Score every operating point of a fitted router on a test workload.
 
     Parameters
     ----------
     supervision_cost : C_0, what the feedback meter charged (``feedback.spent``)
-    target : quality to reach, as a multiple of the best single model's
+    target : quality to reach, as a multiple of the best single model's; 1 unless given
     margin : instead of ``target``: points (hundredths of quality) below the best single model
     horizon : H, deployment queries over which SA-CR spreads the supervision
-    select : which outcomes choose the operating point; "test", the paper's way, is the one there is
+    select : which outcomes choose the operating point; "test", as in the paper, is the only choice
     synthetic_best_point : add a point that no policy realises, as the evaluation behind the paper's numbers does for
         most routers: the quality of the last operating point (the one that cares least about cost) at the cost of the
         best single model. Where that quality reaches the target, a cost ratio above 1 becomes exactly 1.
     """
-    if select not in SELECTIONS:
-        raise SaveRouterError(f"select is {select!r}; expected one of {', '.join(SELECTIONS)}")
-    if not horizon > 0:
-        raise SaveRouterError(f"horizon is {horizon}; expected a positive number of queries")
-    if not (math.isfinite(supervision_cost) and supervision_cost >= 0):
-        raise SaveRouterError(f"supervision_cost is {supervision_cost}; expected feedback.spent, a finite number >= 0")
-    if not target > 0:
-        raise SaveRouterError(f"target is {target}; expected a positive multiple of the best single model's quality")
-    if margin is not None and not math.isfinite(margin):
-        raise SaveRouterError(f"margin is {margin}; expected points of quality below the best single model, e.g. 1")
+    _refuse_test(test)
+    one_of("select", select, SELECTIONS)
+    number("supervision_cost", supervision_cost, "feedback.spent, a finite number >= 0")
+    _refuse_goal(target, margin, horizon)
     if not hasattr(router, "models_"):
         raise SaveRouterError(
             f"{type(router).__name__} has not been fitted; call fit(train.queries, train.feedback()) first"
@@ -217,7 +221,7 @@ def evaluate(
         frontier=pareto(points),
         reference=best_single(test),
         supervision_cost=float(supervision_cost),
-        target=target,
+        target=1.0 if target is None else target,
         margin=margin,
         horizon=horizon,
         n_policies=len(points),
@@ -225,3 +229,27 @@ def evaluate(
         last_quality=float(points["quality"].iloc[-1]) if getattr(router, "synthetic_best_point", False) else None,
         synthetic_best_point=synthetic_best_point,
     )
+
+
+def _refuse_test(test) -> None:
+    if not isinstance(test, Workload):
+        raise SaveRouterError(
+            f"test is a {type(test).__name__}; expected a Workload with outcomes: evaluate(router, test, supervision_cost=...)"
+        )
+
+
+def _refuse_goal(target: float | None, margin: float | None, horizon: float | None) -> None:
+    """None stands for what was not given."""
+    if target is not None and margin is not None:
+        raise SaveRouterError(f"target is {target} and margin is {margin}; give one of the two")
+    if target is not None:
+        number("target", target, "a positive multiple of the best single model's quality, e.g. 0.95", least=1e-9)
+        if target > LARGEST_TARGET:
+            raise SaveRouterError(
+                f"target is {target:g}; expected a multiple of the best single model's quality: write {target / 100:g} for "
+                f"{target:g}%"
+            )
+    if margin is not None:
+        number("margin", margin, "points of quality below the best single model, e.g. 1", least=-100)
+    if horizon is not None and not (isinstance(horizon, Real) and horizon > 0):
+        raise SaveRouterError(f"horizon is {horizon!r}; expected a positive number of queries")

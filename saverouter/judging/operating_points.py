@@ -1,7 +1,7 @@
 """Families of operating points, built from estimates alone, and what they turn out to score and cost.
 
-A family holds many ways to choose one model a query. It never sees an outcome until ``realised`` is given
-the outcomes to judge it by. Estimates of unavailable pairs are -inf in quality, so they are never chosen.
+A policy is one operating point: it chooses one model per query. A family holds many policies, and sees no outcome until
+``realised`` is given those that judge it. Estimates of unavailable pairs are -inf in quality, so they are never chosen.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from . import sweeps
-from .threads import in_threads
+from ..threads import in_threads
+from . import _choices
 
 COST_WEIGHTS = np.concatenate([[0.0], np.logspace(-4, 3, 200)])
 GATES = 100
@@ -22,17 +22,17 @@ QUERY_THRESHOLDS = 100
 
 
 class Policies:
-    """A family that says what each of its policies chooses; a faster way to score them all may override ``realised``."""
+    """A family that says what each of its policies chooses; a family with a faster way to score them overrides ``realised``."""
 
     def realised(self, quality: np.ndarray, cost: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean quality and mean cost of every policy."""
         outcomes = [np.ascontiguousarray(values, dtype=np.float64) for values in (quality, cost)]
         choices = self.choices()
         parts = [choices] if isinstance(choices, np.ndarray) else (chosen[None] for chosen in choices)
-        return tuple(np.hstack([sweeps.mean_outcomes(part, *outcomes) for part in parts]))
+        return tuple(np.hstack([_choices.mean_outcomes(part, *outcomes) for part in parts]))
 
     def choices(self) -> Iterable[np.ndarray]:
-        """``choice(index)`` for every policy in turn; a family with a faster way to all of them overrides it."""
+        """``choice(index)`` for every policy in turn; a family with a faster way overrides it."""
         return (self.choice(index) for index in range(len(self)))
 
 
@@ -51,12 +51,13 @@ class CostWeightPolicies(Policies):
         return f"cost weight {self.weights[index]:.4g}"
 
     def choice(self, index: int) -> np.ndarray:
+        """The model for each query; ties go to the earlier one."""
         return np.argmax(self.quality - self.weights[index] * self.relative_cost, axis=1)
 
-    def choices(self):
+    def choices(self) -> Iterable[np.ndarray]:
         if np.isnan(self.quality).any():
             return super().choices()
-        return sweeps.cost_weight_choices(self.quality, self.relative_cost, self.weights)
+        return _choices.cost_weight_choices(self.quality, self.relative_cost, self.weights)
 
 
 @dataclass(frozen=True)
@@ -64,8 +65,8 @@ class ThresholdPolicies(Policies):
     """Best predicted model among those predicted to cost at most a threshold, for every threshold.
 
     ``cost`` is (n, M), or (M,) where a model has one price. A query that no model can serve within the
-    threshold goes to its cheapest available model; with ``fallback="first"``, the rule behind the paper's
-    numbers for other routers, to the first model of the pool where that one is available.
+    threshold goes to its cheapest available model. With ``fallback="first"``, the rule behind the paper's
+    numbers for other routers, it goes to the first model of the pool where that one is available.
     """
 
     quality: np.ndarray
@@ -80,6 +81,7 @@ class ThresholdPolicies(Policies):
         return f"cost at most {self.thresholds[index]:.4g}"
 
     def choice(self, index: int) -> np.ndarray:
+        """The best affordable model for each query, or the fallback."""
         affordable = np.where(self.cost <= self.thresholds[index], self.quality, -np.inf)
         chosen = np.argmax(affordable, axis=1)
         stuck = np.flatnonzero(np.isneginf(affordable[np.arange(len(chosen)), chosen]))
@@ -90,10 +92,10 @@ class ThresholdPolicies(Policies):
             chosen[stuck] = np.where(shut[:, 0], cheapest, 0) if self.fallback == "first" else cheapest
         return chosen
 
-    def choices(self):
+    def choices(self) -> Iterable[np.ndarray]:
         if np.isnan(self.thresholds).any() or np.isnan(self.quality).any():
             return super().choices()
-        return sweeps.threshold_choices(self.quality, self.cost, self.thresholds, self.fallback == "first")
+        return _choices.threshold_choices(self.quality, self.cost, self.thresholds, self.fallback == "first")
 
 
 @dataclass(frozen=True)
@@ -115,9 +117,9 @@ class ChoicePolicies(Policies):
 
 @dataclass(frozen=True)
 class GatePolicies(Policies):
-    """Two choices a query: ``high`` where its gain reaches a gate, ``low`` elsewhere, for every gate.
+    """Two choices per query: ``high`` where its gain reaches a gate, ``low`` elsewhere, for every gate.
 
-    Queries are counted by the last gate that they reach: sums over the gates, from the highest down, score all of them.
+    A query counts at the last gate that it reaches. Cumulative sums, from the highest gate down, then score every gate.
     """
 
     low: np.ndarray
@@ -135,7 +137,7 @@ class GatePolicies(Policies):
     def choice(self, index: int) -> np.ndarray:
         return np.where(self.gain >= self.gates[index], self.high, self.low)
 
-    def realised(self, quality, cost):
+    def realised(self, quality: np.ndarray, cost: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         rows = np.arange(len(self.gain))
         reached = np.searchsorted(self.gates, self.gain, side="right")
         means = []
@@ -197,7 +199,7 @@ def operating_points(families: list, quality: np.ndarray, cost: np.ndarray) -> p
 
 
 def pareto(points: pd.DataFrame) -> pd.DataFrame:
-    """The points that no cheaper or equally cheap one reaches: quality strictly rises with cost."""
+    """The points that are better than every cheaper or equally cheap one: quality strictly rises with cost."""
     ordered = points.sort_values(["cost", "quality"], ascending=[True, False], kind="stable")
     best_before = ordered["quality"].cummax().shift(fill_value=-np.inf)
     return ordered[ordered["quality"] > best_before + 1e-12].reset_index(drop=True)

@@ -6,13 +6,17 @@ order, the split and the order of random numbers. A loader that is wrong in any 
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 
-from .paths import data_folder
-from .simulate import aggregates, calibration
-from .workload import Workload
+from ..files import data_folder
+from ..judging import best_single
+from ..routers.saverouter.acquisition import acquire
+from ..workloads import Workload, load, simulate
+from .published import published
 
-DERIVED = 0.005  # relative; what was computed back from rounded tables is no better known
+TOLERANCE = 0.05  # relative difference of a calibrated fact from the published one
+DERIVED = 0.005  # relative; facts computed back from rounded tables are known no better
 EXPLAINED = {
     (
         "mixinstruct",
@@ -24,7 +28,7 @@ OPEN = "not explained: compare revision and hash of the files, their order and t
 
 
 def checklist(work: Workload) -> pd.DataFrame:
-    """A row a published fact: its two values, whether they agree as printed, and what is known of a difference."""
+    """One row per published fact: its two values, whether they agree as printed, and what is known of a difference."""
     benchmark = work.name.rpartition("/")[2]
     every = pd.read_csv(data_folder() / "published" / "aggregates.csv", dtype=str, keep_default_na=False)
     facts = every[every["benchmark"] == benchmark]
@@ -40,7 +44,7 @@ def checklist(work: Workload) -> pd.DataFrame:
 
 
 def _agrees(fact, found: float) -> bool:
-    """Inside its interval where there is one; as printed; or within half a percent where it was derived."""
+    """Whether it lies in its interval where there is one, within half a percent where derived, else equals what is printed."""
     if fact.low:
         return float(fact.low) <= found <= float(fact.high)
     value = float(fact.value)
@@ -50,10 +54,8 @@ def _agrees(fact, found: float) -> bool:
     return bool(abs(found - value) <= 0.5 * 10**-decimals * (1 + 1e-9) + 1e-6 * abs(value))
 
 
-def facts(names: list[str], source: str) -> pd.DataFrame:
-    """All benchmarks' facts at full size: of original data whether they agree, of simulated data whether they are close."""
-    from .catalog import load
-
+def facts_of(names: list[str], source: str) -> pd.DataFrame:
+    """The facts of benchmarks at full size: whether original data agree with them, or how close simulated data are."""
     tables = {
         name: checklist(load(f"original/{name}")) if source == "original" else calibration(name).set_index("aggregate")
         for name in names
@@ -61,7 +63,7 @@ def facts(names: list[str], source: str) -> pd.DataFrame:
     return pd.concat(tables, names=["benchmark"])
 
 
-def summary(table: pd.DataFrame) -> str:
+def in_words(table: pd.DataFrame) -> str:
     """How many of the published facts are met, in words."""
     if "agrees" not in table:
         return "every calibrated fact is within 5% of the published one" if table["within 5%"].all() else (
@@ -73,3 +75,50 @@ def summary(table: pd.DataFrame) -> str:
         for why, rows in odd.groupby("explanation", sort=False)
     ]
     return "; ".join([f"{len(table) - len(odd)} of {len(table)} published facts agree with the loaded data", *told])
+
+
+def calibration(name: str, work: Workload | None = None) -> pd.DataFrame:
+    """Published aggregates of the data beside the simulated ones: train 20%, seed 42, groups = task labels."""
+    printed = published("aggregates").query("benchmark == @name")
+    largest = max(int(row.rpartition("K=")[2]) for row in printed["aggregate"] if "K=" in row)
+    found = aggregates(simulate(name) if work is None else work, passes=largest)
+    table = pd.DataFrame({"aggregate": printed["aggregate"], "published": printed["value"]}).reset_index(drop=True)
+    table["simulated"] = table["aggregate"].map(found)
+    table["relative difference"] = table["simulated"] / table["published"] - 1
+    inside = table["simulated"].between(printed["low"].to_numpy(), printed["high"].to_numpy())
+    has_interval = printed["low"].notna().to_numpy()
+    table["within 5%"] = (table["relative difference"].abs() <= TOLERANCE) & (inside | ~has_interval)
+    return table
+
+
+def aggregates(work: Workload, *, passes: int | None = None) -> dict[str, float]:
+    """Facts of a workload's data that the paper publishes or implies, by the names of the published table.
+
+    ``passes`` is the largest K whose acquisition is wanted, all models unless given.
+    """
+    train, test = work.split(train=0.2, seed=42)
+    by_label = work.grouping != "global"
+    groups = np.unique(train.tasks, return_inverse=True)[1] if by_label else np.zeros(len(train), int)
+    reference = best_single(test)
+    best, dense = work.models.index(reference.model), float(np.nansum(train.cost))
+    table = {
+        "queries": len(work),
+        "train queries": len(train),
+        "test queries": len(test),
+        "models": len(work.models),
+        "groups": int(groups.max()) + 1,
+        "available train pairs": int(train.available.sum()),
+        "missing train pairs": int((~train.available).sum()),
+        "missing test pairs": int((~test.available).sum()),
+        "best single quality": reference.quality,
+        "best single cost": reference.cost,
+        "dense supervision cost": dense,
+        "dense supervision cost / best single cost": dense / reference.cost,
+        "best single share of dense cost": float(np.nansum(train.cost[:, best]) / dense),
+    }
+    # K passes are K nested purchases: one run at the largest K holds all smaller ones.
+    rows, _, _, cost = acquire(train.feedback(), groups, k=passes or len(work.models))
+    turn = pd.Series(rows).groupby(rows).cumcount()
+    for k, spent in enumerate(np.cumsum(np.bincount(turn, cost)), 1):
+        table |= {f"acquisition cost K={k}": float(spent), f"acquisition share K={k}": float(spent / dense)}
+    return table

@@ -1,6 +1,6 @@
-"""The words that statements about a table are made of: rows and values of a frame, who leads, what rises.
+"""The parts that statements about a table are made of: rows and values of a frame, which router leads, what rises.
 
-Frames have the columns of ``data/published/<study>.csv``. One that lacks what is asked for raises ``NotTestable``.
+Frames have the columns of ``data/published/<study>.csv``. A frame that lacks what is asked for raises ``NotTestable``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class NotTestable(Exception):
 
 
 def part(frame: pd.DataFrame, **where) -> pd.DataFrame:
-    """The rows in which every named column has the value, or one of the values, given."""
+    """The rows where every named column has the given value, or one of the given values."""
     for column, value in where.items():
         if column not in frame:
             raise NotTestable(f"no column {column}")
@@ -37,20 +37,19 @@ def one(frame: pd.DataFrame, metric: str, **where) -> float:
     return float(value)
 
 
-def each(frame: pd.DataFrame, test: Callable[[pd.DataFrame], bool], by: str = "benchmark") -> bool:
-    """Whether the test holds for every benchmark of the frame."""
+def everywhere(frame: pd.DataFrame, test: Callable[[pd.DataFrame], bool], by: str = "benchmark") -> bool:
+    """Whether the test holds for every benchmark of the frame, or for every value of ``by``."""
     return all(bool(test(rows)) for _, rows in frame.groupby(by, sort=False))
 
 
-def best(frame: pd.DataFrame, metric: str, *, strictly: bool = True, **ours) -> bool:
+def best(frame: pd.DataFrame, metric: str, **ours) -> bool:
     """Whether one row (by default SaveRouter's) has the highest peak score, or the lowest of any other metric."""
     ours = ours or {"method": OURS}
     mine = one(frame, metric, **ours)
     (column, value), *_ = ours.items()
     others = frame.loc[frame[column] != value, metric]
     sign = -1 if metric == "peak_score" else 1
-    ahead = sign * mine < sign * others if strictly else sign * mine <= sign * others
-    return bool(np.isfinite(mine) and ahead.all())
+    return bool(np.isfinite(mine) and (sign * mine < sign * others).all())
 
 
 def conventional(frame: pd.DataFrame) -> pd.DataFrame:
@@ -65,12 +64,12 @@ def k_of(frame: pd.DataFrame, metric: str, benchmark: str) -> int:
 
 def ucb(frame: pd.DataFrame) -> pd.DataFrame:
     """Without the rows of random purchases, which the published table does not have."""
-    return frame[frame["policy"] == "ucb"] if "policy" in frame else frame
+    return frame[frame["acquisition"] == "ucb"] if "acquisition" in frame else frame
 
 
-def random(frame: pd.DataFrame) -> pd.DataFrame:
+def bought_at_random(frame: pd.DataFrame) -> pd.DataFrame:
     """The rows of random purchases."""
-    return part(frame, policy="random")
+    return part(frame, acquisition="random")
 
 
 def ratio(frame: pd.DataFrame) -> float:
@@ -84,7 +83,7 @@ def variant(frame: pd.DataFrame, metric: str, name: str) -> float:
     return one(frame, metric, variant=name)
 
 
-def grid(frame: pd.DataFrame, metric: str, scale=2, shrinkage=40, ridge=100) -> float:
+def grid(frame: pd.DataFrame, metric: str, scale: float = 2, shrinkage: float = 40, ridge: float = 100) -> float:
     """A metric at one point of the grid of hyper-parameters."""
     return one(frame, metric, residual_scale=scale, shrinkage=shrinkage, residual_ridge=ridge)
 
@@ -95,40 +94,40 @@ def target(frame: pd.DataFrame, benchmark: str, *targets: float) -> pd.DataFrame
 
 
 def wins(frame: pd.DataFrame, metric: str) -> bool:
-    """SaveRouter leads at every target of the frame."""
-    return each(frame, lambda rows: best(rows, metric), by="target")
+    """Whether SaveRouter leads at every target of the frame."""
+    return everywhere(frame, lambda rows: best(rows, metric), by="target")
 
 
 def first_to_pay(frame: pd.DataFrame, method: str) -> bool:
-    """The method breaks even before all others at every target of the frame."""
-    return each(frame, lambda rows: best(rows, "sa_bep", method=method), by="target")
+    """Whether the method breaks even before all others at every target of the frame."""
+    return everywhere(frame, lambda rows: best(rows, "sa_bep", method=method), by="target")
 
 
 def unreached(frame: pd.DataFrame, method: str) -> bool:
-    """The method reaches none of the targets."""
+    """Whether the method reaches none of the targets."""
     return bool(np.isinf(part(frame, method=method)["cost_ratio"]).all())
 
 
-def share(frame: pd.DataFrame, better: Callable[[pd.DataFrame], pd.Series], at_least: float) -> bool:
-    """A comparison holds in at least that share of the rows."""
+def mostly(frame: pd.DataFrame, better: Callable[[pd.DataFrame], pd.Series], at_least: float) -> bool:
+    """Whether a comparison holds in at least that share of the rows."""
     return bool(better(frame).mean() >= at_least - 1e-9)
 
 
-def caching(frame: pd.DataFrame, metric: str) -> pd.Series:
-    """Fresh over cached, by benchmark."""
+def fresh_over_cached(frame: pd.DataFrame, metric: str) -> pd.Series:
+    """A metric under fresh accounting over the one under cached accounting, by benchmark."""
     by_kind = frame.pivot(index="benchmark", columns="accounting", values=metric)
     return by_kind["fresh"] / by_kind["cached"]
 
 
 def twelve(frame: pd.DataFrame) -> pd.DataFrame:
-    """All arrivals of all four benchmarks, or nothing to speak of."""
+    """The frame itself, if it has all arrivals of all four benchmarks."""
     if len(frame) != 12:
         raise NotTestable("not all arrivals")
     return frame
 
 
 def rises(values: pd.Series) -> bool:
-    """Strictly, as far as the values are finite; two of them are needed."""
+    """Whether the finite values rise strictly; at least two are needed."""
     steps = finite(values).diff().dropna()
     if steps.empty:
         raise NotTestable("a single value")
@@ -136,7 +135,7 @@ def rises(values: pd.Series) -> bool:
 
 
 def finite(values: pd.Series) -> pd.Series:
-    """Those of the values that are finite; one of them is needed."""
+    """The finite values; at least one is needed."""
     values = values[np.isfinite(values)]
     if values.empty:
         raise NotTestable("never reached")

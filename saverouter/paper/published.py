@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from .paths import data_folder
+from ..files import data_folder
 
 
 def published(name: str) -> pd.DataFrame:
@@ -13,6 +13,6 @@ def published(name: str) -> pd.DataFrame:
 
 
 def main_results(benchmark: str) -> pd.DataFrame:
-    """Table 1 of the paper for one benchmark, a row a method."""
+    """Table 1 of the paper for one benchmark, one row per method."""
     table = published("main_results")
     return table[table["benchmark"] == benchmark].drop(columns="benchmark").set_index("method")

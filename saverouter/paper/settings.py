@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from .errors import SaveRouterError, did_you_mean
-from .workload import Workload
+from ..errors import SaveRouterError, did_you_mean
+from ..workloads import Workload
 
 SETTINGS = ("paper", "release")
 _PAPER = {"llmrouterbench": {"residual_ridge": 200.0}}
-# The release stops its solver at scikit-learn's default. It has no settings for RouterEval; its adapter takes RouterBench's.
+# The release stops its solver at scikit-learn's default. For RouterEval, its adapter takes RouterBench's settings.
 _RELEASE = {
     "llmrouterbench": {"residual_ridge": 200.0},
     "mmrbench": {"shrinkage": 120.0, "residual_scale": 0.25},

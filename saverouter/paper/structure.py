@@ -1,6 +1,6 @@
 """What an outcome table looks like inside: where quality varies, what words tell of it, how costs behave.
 
-A simulated benchmark is believable as far as these numbers lie where real tables have them
+A simulated benchmark is believable as far as these numbers lie in the range of real tables
 (``data/published/structure.csv``). Nothing here involves a router.
 """
 
@@ -12,15 +12,15 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import KFold, cross_val_predict
 
-from .errors import SaveRouterError
-from .paths import data_folder
-from .workload import Workload
+from ..errors import SaveRouterError
+from ..files import data_folder
+from ..workloads import Workload
 
 MIN_QUERIES = 20  # of a task: fewer cannot tell a task's mean from chance
 
 
 def structure(work: Workload, words: bool = True) -> pd.Series:
-    """Shares of variance of quality, and habits of costs, over complete rows of tasks with 20 queries or more.
+    """Shares of variance of quality, and how costs vary, over complete rows of tasks with 20 queries or more.
 
     The shares of ``model``, ``task``, ``task x model``, ``query`` (difficulty shared by all models inside a
     task) and ``rest`` sum to 1. ``words=False`` skips the cross-validated R2, which take most of the time.
@@ -61,7 +61,7 @@ def _cell_means(values: np.ndarray, task: np.ndarray) -> np.ndarray:
 
 
 def _shares(quality: np.ndarray, task: np.ndarray) -> tuple[dict, np.ndarray, np.ndarray]:
-    """Shares of the total variance; the difficulty of each query; and what is left a query and model."""
+    """Shares of the total variance; the difficulty of each query; and what is left per query and model."""
     size = quality.shape[1]
     mean, by_model, cell = quality.mean(), quality.mean(axis=0), _cell_means(quality, task)
     by_task = cell.mean(axis=1, keepdims=True)
@@ -101,7 +101,7 @@ def _correlation(columns: np.ndarray) -> float:
 
 
 def _costs(quality: np.ndarray, cost: np.ndarray, task: np.ndarray) -> dict:
-    """How costs vary inside a task and model. Being right is scoring at least the model's own mean."""
+    """How costs vary inside a task and model. An answer is right if it scores at least the model's own mean."""
     logs = np.log(np.maximum(cost, np.finfo(float).tiny))
     logs -= _cell_means(logs, task)
     right = quality >= quality.mean(axis=0) - 1e-9

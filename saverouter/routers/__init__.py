@@ -1,66 +1,58 @@
-"""Every router by name, behind one interface."""
+"""Routers: one method per file, behind one interface, by name in ``ROUTERS``.
+
+A router buys outcomes through a ``Feedback``, estimates quality and cost, and offers operating points. It never sees a
+table of outcomes, and no method imports another; what several need is in ``shared``. A router's module is imported when
+the router is first asked for: most need torch, which takes seconds to load.
+"""
 
 from __future__ import annotations
 
-from ..errors import SaveRouterError, did_you_mean
-from .avengerspro import AvengersPro
-from .barp import BaRP
-from .base import DenseRouter, Router
-from .carrot import CARROT
-from .embedllm import EmbedLLM
-from .equirouter import EquiRouter
-from .graphrouter import GraphRouter
-from .hybridllm import HybridLLM
-from .inferencedynamics import InferenceDynamics
-from .knn import KNN
-from .mirt import MIRT
-from .mlp import MLP
-from .omnirouter import OmniRouter
-from .references import BestSingle, CheapestSingle, Oracle, Random
-from .rmsoftmax import RMSoftmax
-from .routellm_mf import RouteLLMMF
-from .routerdc import RouterDC
-from .saverouter import SaveRouter
-from .semirouter import SemiRouter
-from .svm import SVM
-from .trouter import TRouter
-from .uniroute import UniRoute
-from .wiserouter import WISERouter
+from collections import UserDict
+from importlib import import_module
 
-ROUTERS: dict[str, type[Router]] = {
-    "embedllm": EmbedLLM,
-    "knn": KNN,
-    "omnirouter": OmniRouter,
-    "rmsoftmax": RMSoftmax,
-    "trouter": TRouter,
-    "uniroute": UniRoute,
-    "inferencedynamics": InferenceDynamics,
-    "wiserouter": WISERouter,
-    "barp": BaRP,
-    "semirouter": SemiRouter,
-    "saverouter": SaveRouter,
-    "mlp": MLP,
-    "svm": SVM,
-    "routellm_mf": RouteLLMMF,
-    "graphrouter": GraphRouter,
-    "mirt": MIRT,
-    "avengerspro": AvengersPro,
-    "equirouter": EquiRouter,
-    "carrot": CARROT,
-    "hybridllm": HybridLLM,
-    "routerdc": RouterDC,
-    "oracle": Oracle,
-    "random": Random,
-    "best_single": BestSingle,
-    "cheapest_single": CheapestSingle,
-}
+from ..errors import SaveRouterError, did_you_mean
+from .base import DenseRouter, Router
+from .saverouter import SaveRouter
 
 # The routers of the paper's Table 1, in its order, and those that its RouterEval table adds to them.
-MAIN = tuple(ROUTERS)[:11]
-LARGE_POOL = tuple(ROUTERS)[11:18]
-# Not in the paper's tables: three more routers, and points of reference that are no routers to be used.
-EXTENSIONS = tuple(ROUTERS)[18:21]
-REFERENCES = tuple(ROUTERS)[21:]
+_MAIN = {
+    "embedllm": "EmbedLLM", "knn": "KNN", "omnirouter": "OmniRouter", "rmsoftmax": "RMSoftmax", "trouter": "TRouter",
+    "uniroute": "UniRoute", "inferencedynamics": "InferenceDynamics", "wiserouter": "WISERouter", "barp": "BaRP",
+    "semirouter": "SemiRouter", "saverouter": "SaveRouter",
+}  # fmt: skip
+_LARGE_POOL = {
+    "mlp": "MLP", "svm": "SVM", "routellm_mf": "RouteLLMMF", "graphrouter": "GraphRouter", "mirt": "MIRT",
+    "avengerspro": "AvengersPro", "equirouter": "EquiRouter",
+}  # fmt: skip
+# Not in the paper's tables: three more routers, and bounds that are no routers to be used.
+_EXTENSIONS = {"carrot": "CARROT", "hybridllm": "HybridLLM", "routerdc": "RouterDC"}
+_REFERENCES = {
+    "oracle": "Oracle", "random": "Random", "best_single": "BestSingle", "cheapest_single": "CheapestSingle"
+}  # fmt: skip
+MAIN, LARGE_POOL, EXTENSIONS, REFERENCES = map(tuple, (_MAIN, _LARGE_POOL, _EXTENSIONS, _REFERENCES))
+
+
+class Registry(UserDict):
+    """Classes of routers by name; those of this package are imported when they are first asked for."""
+
+    def __getitem__(self, name: str) -> type[Router]:
+        kind = self.data[name]
+        if isinstance(kind, str):
+            module = import_module(".bounds" if name in _REFERENCES else f".{name}", __name__)
+            kind = self.data[name] = getattr(module, kind)
+        return kind
+
+    def __setitem__(self, name: str, kind: type[Router]) -> None:
+        if not (isinstance(kind, type) and issubclass(kind, Router)):
+            raise SaveRouterError(f"router {name!r} is {kind!r}; register a subclass of saverouter.Router")
+        self.data[name] = kind
+
+    def __repr__(self) -> str:
+        return f"<routers: {', '.join(self)}>"
+
+
+ROUTERS = Registry()
+ROUTERS.data = _MAIN | _LARGE_POOL | _EXTENSIONS | _REFERENCES
 
 
 def make_router(name: str, **options) -> Router:
@@ -70,13 +62,24 @@ def make_router(name: str, **options) -> Router:
             f"no router is called {name!r}; {did_you_mean(name, ROUTERS)}there are {', '.join(ROUTERS)}"
         )
     kind = ROUTERS[name]
-    unknown = sorted(set(options) - set(kind().get_params()))
+    known = kind().get_params()
+    unknown = sorted(set(options) - set(known))
     if unknown:
         raise SaveRouterError(
-            f"router {name!r} has no option {unknown[0]!r}; it has {', '.join(kind().get_params()) or 'none'}"
+            f"router {name!r} has no option {unknown[0]!r}; {did_you_mean(unknown[0], known)}it has "
+            f"{', '.join(known) or 'none'}"
         )
     return kind(**options)
 
 
-__all__ = ["EXTENSIONS", "LARGE_POOL", "MAIN", "REFERENCES", "ROUTERS", "DenseRouter", "Router", "make_router"]
-__all__ += [kind.__name__ for kind in ROUTERS.values()]
+__all__ = [
+    "EXTENSIONS",
+    "LARGE_POOL",
+    "MAIN",
+    "REFERENCES",
+    "ROUTERS",
+    "DenseRouter",
+    "Router",
+    "SaveRouter",
+    "make_router",
+]

@@ -6,7 +6,7 @@ from sklearn.cluster import KMeans
 
 from ..errors import SaveRouterError
 from .base import DenseRouter
-from .neighbours import cluster_mean, distinct_rows
+from .shared.neighbours import cluster_mean, distinct_rows
 
 
 class AvengersPro(DenseRouter):

@@ -1,21 +1,18 @@
-"""BaRP: a policy told its preference, learning from the one outcome it chose."""
+"""BaRP: a network that is told a preference and learns only from the outcomes it chose."""
 
 from __future__ import annotations
 
 import numpy as np
 import torch
-from sklearn.utils.validation import check_is_fitted
 from torch import nn
 from torch.nn import functional as F
-from tqdm import tqdm
 
-from ..encoders import embed
 from ..errors import SaveRouterError
-from ..feedback import backed_off
-from ..policies import ChoicePolicies
-from ..workload import Queries
+from ..judging import ChoicePolicies
+from ..progress import counted
+from ..workloads import Asked, backed_off
 from .base import Router
-from .neural import layers, outputs, seeded, tensor
+from .shared.neural import layers, outputs, seeded, tensor
 
 CHUNK = 4096
 
@@ -23,17 +20,17 @@ CHUNK = 4096
 class BaRP(Router):
     """Bandit-feedback routing with preferences (arXiv 2510.07429), **reconstructed**.
 
-    Every epoch it asks one model a query, drawn from its own policy under a preference drawn at random, and learns
-    from that answer alone (REINFORCE with a batch baseline and an entropy bonus). ``feedback.spent`` charges every
-    one of these interactions (*fresh* accounting), ``feedback.spent_distinct`` each pair once (*cached*).
+    In every epoch it asks one model per query. It draws a preference at random, then the model from its own
+    probabilities, and learns from that answer alone (REINFORCE with a batch baseline and an entropy bonus).
+    ``feedback.spent`` charges every request (*fresh* accounting), ``feedback.spent_distinct`` each pair once (*cached*).
 
     The paper states 100 epochs, batches of 32 and 101 preferences at inference. Layer sizes, the entropy weight and
-    the cost scale are our reading. Those two decide how much it explores and which models it asks, so they were set
+    the cost scale are our reading. The last two decide how much it explores and which models it asks. They were set
     by what the paper was charged for this training, never by how the router scores.
 
     Parameters
     ----------
-    epochs : interactions a training query
+    epochs : interactions per training query
     batch, rate : of Adam
     entropy : weight of the entropy bonus
     cost_scale : costs enter the reward relative to the "largest" cost received so far, or to the mean cost of the
@@ -41,7 +38,7 @@ class BaRP(Router):
     preferences : operating points, quality weights from 0 to 1
     seed : of initialisation, order, preferences and choices
 
-    ``predict_quality`` is a preference: the policy's probabilities where only quality counts.
+    ``predict_quality`` is a preference: the network's probabilities where only quality counts.
     """
 
     label = "BaRP"
@@ -60,13 +57,13 @@ class BaRP(Router):
     def _fit(self, queries, feedback):
         if self.cost_scale not in ("largest", "dearest"):
             raise SaveRouterError(f"cost_scale is {self.cost_scale!r}; expected 'largest' or 'dearest'")
-        vectors = tensor(embed(queries))
+        vectors = tensor(queries.embed())
         shut = torch.tensor(~feedback.available(queries))
         paid = _RunningCosts(shut.shape[1], self.cost_scale)
         with seeded(self.seed):
             self.net_ = _PreferenceNet(vectors.shape[1], shut.shape[1])
             optimiser = torch.optim.Adam(self.net_.parameters(), lr=self.rate, fused=True)
-            for _ in tqdm(range(self.epochs), desc=self.label, disable=None, leave=False):
+            for _ in counted(self.epochs, self.label, "epochs"):
                 for rows in torch.randperm(len(vectors)).split(self.batch):
                     weight = torch.rand(len(rows), 1)
                     logits = self.net_(vectors[rows], weight).masked_fill(shut[rows], -torch.inf)
@@ -85,28 +82,28 @@ class BaRP(Router):
         dearest = self.mean_cost_.max()
         self.scale_ratio_ = paid.scale() / dearest if dearest > 0 else 1.0
 
-    def predict_quality(self, queries) -> np.ndarray:
-        check_is_fitted(self, "net_")
-        queries = Queries.of(queries)
-        return outputs(lambda part: torch.softmax(self.net_(part, torch.ones(len(part), 1)), dim=1), embed(queries))
+    def predict_quality(self, queries: Asked) -> np.ndarray:
+        queries = self._queries(queries)
+        return outputs(lambda part: torch.softmax(self.net_(part, torch.ones(len(part), 1)), dim=1), queries.embed())
 
-    def predict_cost(self, queries) -> np.ndarray:
-        return np.tile(self.mean_cost_, (len(Queries.of(queries)), 1))
+    def predict_cost(self, queries: Asked) -> np.ndarray:
+        size = len(self._queries(queries))
+        return np.tile(self.mean_cost_, (size, 1))
 
-    def policies(self, queries) -> list:
+    def policies(self, queries: Asked) -> list:
         weights = np.linspace(0, 1, self.preferences)
         labels = [f"quality weight {weight:.2f}" for weight in weights]
-        return [ChoicePolicies(self._preferred(Queries.of(queries), weights), labels)]
+        return [ChoicePolicies(self._preferred(self._queries(queries), weights), labels)]
 
     def _choose(self, queries, cost_weight):
-        """quality - cost_weight x cost / dearest is, up to a factor, the reward of this quality weight."""
+        """Uses the quality weight whose reward is, up to a factor, quality - cost_weight x cost / dearest."""
         in_scale = cost_weight * self.scale_ratio_
         return self._preferred(queries, [1 / (1 + in_scale)])[0]
 
     @torch.inference_mode()
     def _preferred(self, queries, weights) -> np.ndarray:
         """(weights, n) choices among the available models."""
-        vectors = tensor(embed(queries))
+        vectors = tensor(queries.embed())
         choices = np.empty((len(weights), len(queries)), dtype=np.int16)
         for rows in torch.arange(len(vectors)).split(CHUNK):
             own = self.net_.query_part(vectors[rows])
@@ -119,7 +116,7 @@ class BaRP(Router):
 
 
 class _PreferenceNet(nn.Module):
-    """Logits from a query vector and a preference; the query's part of the first layer is separate to be shared."""
+    """Logits from a query vector and a preference; the query's part of the first layer serves all preferences."""
 
     def __init__(self, size: int, n_models: int, hidden: int = 256, told: int = 64):
         super().__init__()
@@ -147,7 +144,7 @@ class _RunningCosts:
         self.kind, self.largest = kind, 0.0
 
     def relative(self, arms, cost) -> np.ndarray:
-        """Costs of new answers relative to the scale, which these answers help to set, at most 1."""
+        """Costs of new answers relative to the scale, at most 1. The new answers count in the scale."""
         self.sums += np.bincount(arms, weights=cost, minlength=len(self.sums))
         self.counts += np.bincount(arms, minlength=len(self.counts))
         self.largest = max(self.largest, cost.max())

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+from inspect import signature
+
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
-from ..encoders import embed
-from ..errors import SaveRouterError
-from ..feedback import Feedback, model_means
-from ..policies import masked, threshold_policies
-from ..workload import Queries
+from ..errors import SaveRouterError, number, one_of, seed_of, share, whole
+from ..judging import masked, threshold_policies
+from ..workloads import Asked, Feedback, Queries, model_means
 
 ORBIT = ("early", "late")
 PILOT = 16
@@ -34,9 +33,11 @@ class Router(BaseEstimator):
     reconstructed = False
     deviation = ""
     synthetic_best_point = False
+    may_be_none: tuple[str, ...] = ()  # whole-numbered options that have a meaning for None
 
     def fit(self, queries: Queries, feedback: Feedback) -> Router:
         """Learn from outcomes bought through ``feedback``, whose rows are the rows of ``queries``."""
+        self._refuse_arguments(queries, feedback)
         queries = Queries.of(queries)
         available = feedback.available(queries)
         if len(queries) != len(available) or (hasattr(feedback, "__len__") and len(queries) != len(feedback)):
@@ -46,32 +47,72 @@ class Router(BaseEstimator):
                 "fit(train.queries, train.feedback())"
             )
         self.models_ = tuple(getattr(feedback, "models", queries.models))
-        self._fit(queries, feedback)
+        self.own_vectors_ = 0 if queries.vectors is None else queries.vectors.shape[1]
+        try:
+            self._fit(queries, feedback)
+        except BaseException:  # half learnt is not fitted
+            del self.models_
+            raise
         return self
+
+    def _refuse_arguments(self, queries, feedback) -> None:
+        if not callable(getattr(feedback, "reveal", None)) or callable(getattr(queries, "reveal", None)):
+            raise SaveRouterError(
+                f"fit was given a {type(queries).__name__} and a {type(feedback).__name__}; expected queries, then the "
+                "feedback that sells their outcomes: fit(train.queries, train.feedback())"
+            )
+        for name, option in signature(type(self)).parameters.items():
+            value = getattr(self, name, None)
+            if name == "seed":
+                seed_of(value)
+            elif type(option.default) is int and not (value is None and name in self.may_be_none):
+                whole(name, value, least=1 if name in ("k", "sample", "batch") else 0)
+            elif type(option.default) is float:
+                number(name, value)
 
     def _fit(self, queries: Queries, feedback: Feedback) -> None:
         raise NotImplementedError
 
-    def predict_quality(self, queries) -> np.ndarray:
+    def predict_quality(self, queries: Asked) -> np.ndarray:
+        """(n, M) float64: what each model is expected to score on each query."""
         raise NotImplementedError
 
-    def predict_cost(self, queries) -> np.ndarray:
+    def predict_cost(self, queries: Asked) -> np.ndarray:
+        """(n, M) float64: what each model is expected to cost on each query."""
         raise NotImplementedError
 
-    def policies(self, queries) -> list:
+    def policies(self, queries: Asked) -> list:
         """Families of operating points for these queries."""
-        return threshold_policies(*self._estimates(Queries.of(queries)))
+        return threshold_policies(*self._estimates(self._queries(queries)))
+
+    def _queries(self, queries) -> Queries:
+        """What the fitted router is asked about, as ``Queries`` of the kind it was fitted on."""
+        self._refuse_unfitted()
+        queries = Queries.of(queries)
+        known, given = getattr(self, "own_vectors_", None), 0 if queries.vectors is None else queries.vectors.shape[1]
+        if known is not None and given != known:
+            raise SaveRouterError(
+                f"{type(self).__name__} was fitted on queries {_with_vectors(known)} and is asked about queries "
+                f"{_with_vectors(given)}; ask it with saverouter.Queries(prompts, vectors=...) of the same kind"
+                + (", or fit it on prompts alone" if known else "")
+            )
+        return queries
+
+    def _refuse_unfitted(self) -> None:
+        if not hasattr(self, "models_"):
+            raise SaveRouterError(
+                f"{type(self).__name__} has not been fitted; call fit(train.queries, train.feedback()) first"
+            )
 
     def _estimates(self, queries: Queries) -> tuple[np.ndarray, np.ndarray]:
         """Quality, -inf where a model cannot be asked, and cost; a router that shares work between the two overrides it."""
         return masked(self.predict_quality(queries), queries.available), self.predict_cost(queries)
 
-    def route(self, queries, cost_weight: float = 0.0) -> np.ndarray:
+    def route(self, queries: Asked, cost_weight: float = 0.0) -> np.ndarray:
         """The model for each query: argmax of quality - cost_weight x cost relative to the dearest model."""
-        check_is_fitted(self, "models_")
-        if not (np.isfinite(cost_weight) and cost_weight >= 0):
-            raise SaveRouterError(f"cost_weight is {cost_weight}; expected a finite number >= 0")
-        return np.asarray(self.models_, dtype=object)[self._choose(Queries.of(queries), cost_weight)]
+        number("cost_weight", cost_weight)
+        chosen = self._choose(self._queries(queries), cost_weight)
+        return np.asarray(self.models_, dtype=object)[chosen]
 
     def _choose(self, queries: Queries, cost_weight: float) -> np.ndarray:
         """The column for each query; a router with a rule of its own for a cost weight overrides it."""
@@ -106,14 +147,13 @@ class DenseRouter(Router):
     seed = 42
 
     def _fit(self, queries, feedback):
-        if self.orbit not in ORBIT:
-            raise SaveRouterError(f"orbit is {self.orbit!r}; expected one of {', '.join(ORBIT)}")
+        one_of("orbit", self.orbit, ORBIT)
         quality, cost = buy_share(queries, feedback, self.fraction, self.seed)
         self.mean_quality_, self.mean_cost_ = model_means(quality), model_means(cost)
         known = np.isfinite(cost)
         lowest, highest = np.where(known, cost, np.inf).min(axis=0), np.where(known, cost, -np.inf).max(axis=0)
         self.cost_range_ = np.minimum(lowest, self.mean_cost_), np.maximum(highest, self.mean_cost_)
-        self._learn(embed(queries), quality, cost, queries)
+        self._learn(queries.embed(), quality, cost, queries)
 
     def _learn(self, vectors, quality, cost, queries) -> None:
         raise NotImplementedError
@@ -122,26 +162,25 @@ class DenseRouter(Router):
         raise NotImplementedError
 
     def _both(self, queries) -> tuple[np.ndarray, np.ndarray]:
-        check_is_fitted(self, "mean_cost_")
-        queries = Queries.of(queries)
-        quality, cost = self._predict(embed(queries), queries)
+        queries = self._queries(queries)
+        quality, cost = self._predict(queries.embed(), queries)
         shape = len(queries), len(self.models_)
         cost = np.array(np.broadcast_to(cost, shape), dtype=np.float64)
         return np.asarray(quality, dtype=np.float64), np.clip(cost, *self.cost_range_) if self.orbit == "late" else cost
 
-    def predict_quality(self, queries) -> np.ndarray:
+    def predict_quality(self, queries: Asked) -> np.ndarray:
         return self._both(queries)[0]
 
-    def predict_cost(self, queries) -> np.ndarray:
+    def predict_cost(self, queries: Asked) -> np.ndarray:
         return self._both(queries)[1]
 
     def _estimates(self, queries):
         quality, cost = self._both(queries)
         return masked(quality, queries.available), cost
 
-    def policies(self, queries) -> list:
+    def policies(self, queries: Asked) -> list:
         fallback = "first" if self.orbit == "early" else "cheapest"
-        return threshold_policies(*self._estimates(Queries.of(queries)), fallback)
+        return threshold_policies(*self._estimates(self._queries(queries)), fallback)
 
 
 def buy_everything(queries: Queries, feedback: Feedback) -> tuple[np.ndarray, np.ndarray]:
@@ -151,8 +190,7 @@ def buy_everything(queries: Queries, feedback: Feedback) -> tuple[np.ndarray, np
 
 def buy_share(queries: Queries, feedback: Feedback, fraction: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """A share of the available pairs, drawn at random; as ``buy``."""
-    if not 0 < fraction <= 1:
-        raise SaveRouterError(f"fraction is {fraction}; expected more than 0 and at most 1")
+    share("fraction", fraction)
     wanted = np.array(feedback.available(queries))
     if fraction < 1:
         pairs = np.flatnonzero(wanted)
@@ -184,3 +222,7 @@ def price_list(queries: Queries, feedback: Feedback, seed: int) -> np.ndarray:
     rows = np.random.default_rng(seed).permutation(len(queries))[:PILOT]
     wanted[rows] = feedback.available(queries)[rows]
     return model_means(buy(feedback, wanted)[1])
+
+
+def _with_vectors(size: int) -> str:
+    return f"with vectors of {size} numbers" if size else "without vectors of their own"

@@ -1,17 +1,14 @@
-"""References: what outcomes known beforehand, chance, or a single model would give. None of them learns anything."""
+"""References: what knowing outcomes beforehand, chance, or a single model would give. None of them learns anything."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from ..errors import SaveRouterError
-from ..evaluate import best_column
-from ..feedback import model_means
-from ..policies import QUERY_THRESHOLDS, ChoicePolicies, threshold_grid
-from ..workload import Queries, Workload
+from ..judging import QUERY_THRESHOLDS, ChoicePolicies, best_column, threshold_grid
+from ..workloads import Asked, Workload, model_means
 from .base import Router, price_list
 
 SHARES = np.linspace(0, 1, 11)
@@ -27,7 +24,7 @@ class _Hindsight:
 
 @dataclass(frozen=True)
 class OraclePolicies(_Hindsight):
-    """The best model among those that do cost at most a threshold; a lone threshold is repeated to fill the family."""
+    """The best model among those that truly cost at most a threshold; the last threshold is repeated to fill the family."""
 
     ties: str
     seed: int
@@ -38,7 +35,8 @@ class OraclePolicies(_Hindsight):
     def label(self, index: int) -> str:
         return f"true cost at most threshold {index + 1} of {QUERY_THRESHOLDS}"
 
-    def realised(self, quality, cost):
+    def realised(self, quality: np.ndarray, cost: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Mean quality and mean cost at every threshold."""
         rows = np.arange(len(quality))
         price = np.where(np.isfinite(quality), cost, np.inf)
         cheapest = price.min(axis=1, keepdims=True)
@@ -64,7 +62,8 @@ class BestSinglePolicies(_Hindsight):
     def label(self, index: int) -> str:
         return "best single model"
 
-    def realised(self, quality, cost):
+    def realised(self, quality: np.ndarray, cost: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Mean quality and mean cost of the best model."""
         best = best_column(quality)
         return np.nanmean(quality[:, [best]], axis=0), np.nanmean(cost[:, [best]], axis=0)
 
@@ -80,17 +79,17 @@ class HindsightRouter(Router):
     def _fit(self, queries, feedback):
         pass
 
-    def predict_quality(self, queries) -> np.ndarray:
+    def predict_quality(self, queries: Asked) -> np.ndarray:
         return self._filled(self._outcomes(queries).quality)
 
-    def predict_cost(self, queries) -> np.ndarray:
+    def predict_cost(self, queries: Asked) -> np.ndarray:
         return self._filled(self._outcomes(queries).cost)
 
     def _filled(self, values) -> np.ndarray:
         return np.where(np.isfinite(values), values, model_means(values))
 
     def _outcomes(self, queries) -> Workload:
-        check_is_fitted(self, "models_")
+        self._refuse_unfitted()
         if not isinstance(queries, Workload):
             raise SaveRouterError(
                 f"{type(self).__name__} has no estimates for {type(queries).__name__}; "
@@ -125,7 +124,7 @@ class Oracle(HindsightRouter):
         if self.ties not in TIES:
             raise SaveRouterError(f"ties is {self.ties!r}; expected one of {', '.join(TIES)}")
 
-    def policies(self, queries) -> list:
+    def policies(self, queries: Asked) -> list:
         return [OraclePolicies(self.ties, self.seed)]
 
 
@@ -140,7 +139,7 @@ class BestSingle(HindsightRouter):
     def _filled(self, values) -> np.ndarray:
         return np.tile(model_means(values), (len(values), 1))
 
-    def policies(self, queries) -> list:
+    def policies(self, queries: Asked) -> list:
         return [BestSinglePolicies()]
 
 
@@ -153,29 +152,29 @@ class _PriceRouter(Router):
     def _fit(self, queries, feedback):
         self.prices_ = price_list(queries, feedback, self.seed)
 
-    def predict_cost(self, queries) -> np.ndarray:
-        check_is_fitted(self, "prices_")
-        return np.tile(self.prices_, (len(Queries.of(queries)), 1))
+    def predict_cost(self, queries: Asked) -> np.ndarray:
+        size = len(self._queries(queries))
+        return np.tile(self.prices_, (size, 1))
 
 
 class Random(_PriceRouter):
-    """A model drawn uniformly among the available ones, mixed with the cheapest: 0 to 100% of the queries at random.
+    """Sends a share of the queries, from 0 to 100%, to a random available model, and the others to the cheapest one.
 
     Parameters
     ----------
     seed : of the draws, and of the pilot where there is no price list
 
-    The larger share keeps the draws of the smaller. ``predict_quality`` is the draw itself: uniform numbers.
+    A larger share keeps the draws of a smaller one. ``predict_quality`` is the draw itself: uniform numbers.
     """
 
     label = "Random"
 
-    def predict_quality(self, queries) -> np.ndarray:
-        check_is_fitted(self, "prices_")
-        return np.random.default_rng(self.seed).random((len(Queries.of(queries)), len(self.models_)))
+    def predict_quality(self, queries: Asked) -> np.ndarray:
+        size = len(self._queries(queries))
+        return np.random.default_rng(self.seed).random((size, len(self.models_)))
 
-    def policies(self, queries) -> list:
-        quality, cost = self._estimates(Queries.of(queries))
+    def policies(self, queries: Asked) -> list:
+        quality, cost = self._estimates(self._queries(queries))
         drawn = np.argmax(quality, axis=1)
         cheapest = np.argmin(np.where(np.isneginf(quality), np.inf, cost), axis=1)
         turn = np.random.default_rng((self.seed, 1)).random(len(drawn))
@@ -195,11 +194,11 @@ class CheapestSingle(_PriceRouter):
 
     label = "Cheapest single"
 
-    def predict_quality(self, queries) -> np.ndarray:
-        check_is_fitted(self, "prices_")
+    def predict_quality(self, queries: Asked) -> np.ndarray:
+        size = len(self._queries(queries))
         rank = np.argsort(np.argsort(self.prices_, kind="stable"))
-        return np.tile(-rank / max(len(rank) - 1, 1), (len(Queries.of(queries)), 1))
+        return np.tile(-rank / max(len(rank) - 1, 1), (size, 1))
 
-    def policies(self, queries) -> list:
-        quality, _ = self._estimates(Queries.of(queries))
+    def policies(self, queries: Asked) -> list:
+        quality, _ = self._estimates(self._queries(queries))
         return [ChoicePolicies(np.argmax(quality, axis=1)[None], ["cheapest model"])]

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..errors import SaveRouterError
-from ..feedback import model_means
-from ..policies import ChoicePolicies, masked
-from ..workload import Queries
+from ..judging import ChoicePolicies, masked
+from ..workloads import Asked, model_means
 from .base import DenseRouter
-from .neighbours import equal_weights, neighbour_mean
+from .shared.neighbours import equal_weights, neighbour_mean
 
 WEIGHTS = np.linspace(0, 1, 101)
 
@@ -18,8 +16,8 @@ class CARROT(DenseRouter):
     """Plain mean over the k nearest training queries whose outcome is known, for each model by itself.
 
     Operating points are argmax of (1 - mu) quality - mu cost for 101 values of mu in 0..1. Cost enters as a z-score
-    over all outcomes, which has no unit and keeps the order of the models; ``predict_cost`` is money. A mean of
-    outcomes lies within their range, so that ORBIT's clipping changes nothing. ORBIT has it in its late generation only.
+    over all outcomes: it has no unit and keeps the order of the models. ``predict_cost`` is money. A mean of outcomes
+    lies within their range, so ORBIT's clipping changes nothing. Only ORBIT's late generation has this router.
 
     Parameters
     ----------
@@ -34,11 +32,9 @@ class CARROT(DenseRouter):
         self.k = k
 
     def _learn(self, vectors, quality, cost, queries):
-        if self.k < 1:
-            raise SaveRouterError(f"k is {self.k}; expected at least one neighbour")
         self.vectors_, self.quality_, self.cost_ = vectors, quality, cost
         bought = cost[np.isfinite(cost)]
-        # one price for everything differs from its own mean in the last digit only
+        # where everything has one price, its spread is only rounding noise
         self.cost_scale_ = bought.mean(), max(bought.std(), 1e-9 * bought.mean()) or 1.0
 
     def _predict(self, vectors, queries):
@@ -53,8 +49,8 @@ class CARROT(DenseRouter):
                 cost[:, columns] = neighbour_mean(weights, self.cost_[known][:, columns])
         return quality, cost
 
-    def policies(self, queries) -> list:
-        queries = Queries.of(queries)
+    def policies(self, queries: Asked) -> list:
+        queries = self._queries(queries)
         quality, cost = self._both(queries)
         mean, spread = self.cost_scale_
         score = (cost - mean) / spread

@@ -8,7 +8,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from .base import DenseRouter
-from .neural import known_mean, known_tensors, optimise, outputs, seeded, tensor
+from .shared.neural import known_mean, known_tensors, optimise, outputs, seeded, tensor
 
 
 class EmbedLLM(DenseRouter):
@@ -20,7 +20,7 @@ class EmbedLLM(DenseRouter):
     noise : standard deviation of what is added to query and model vectors in training
     epochs, batch, rate : of Adam
     fraction : share of the available pairs to buy, drawn at random; 1 is dense supervision
-    orbit : "early" (one cost a model, read off its vector) or "late" (a second factorisation for costs)
+    orbit : "early" (one cost per model, read off its vector) or "late" (a second factorisation for costs)
     seed : of initialisation, noise, order and draw
     """
 

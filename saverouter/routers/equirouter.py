@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from .base import DenseRouter
-from .neural import (
+from .shared.neural import (
     better_pairs,
     in_parts,
     known_mean,
@@ -97,7 +97,7 @@ class Modulated(nn.Module):
         scale, shift = self.film(self.models).chunk(2, dim=-1)
         seen, own = scale * self.trunk(vectors)[:, None] + shift, self.own(self.models)
         # One linear layer on [z; e; z * e; |z - e|], z the modulated query and e the model, is the sum of one on each:
-        # the same function, with the part of e computed once a model and no (n, M, 2048) block.
+        # the same function, with the part of e computed once per model and no (n, M, 2048) block.
         linear, *rest = self.mix
         of_seen, of_own, of_product, of_distance = linear.weight.chunk(4, dim=1)
         mixed = seen @ of_seen.T + (own @ of_own.T + linear.bias)

@@ -6,8 +6,8 @@ import torch
 from torch import nn
 
 from .base import DenseRouter
-from .descriptions import describe, text_vectors
-from .neural import in_parts, known_tensors, optimise, outputs, seeded, tensor
+from .shared.descriptions import describe, text_vectors
+from .shared.neural import in_parts, known_tensors, optimise, outputs, seeded, tensor
 
 PAIRS = 8192  # pairs of a query and a model in memory at a time; small blocks stay in the processor's cache
 
@@ -15,13 +15,13 @@ PAIRS = 8192  # pairs of a query and a model in memory at a time; small blocks s
 class GraphRouter(DenseRouter):
     """Edge prediction of "GraphRouter" (Feng et al., ICLR 2025), on ORBIT's star graph without a task node.
 
-    The query points at every model, whose node starts from the vector of its description. After two graph
+    The query points at every model. A model's node starts from the vector of its description. After two graph
     convolutions a small network reads quality and cost from both ends of the edge.
 
     Parameters
     ----------
     hidden : units of every layer (ORBIT: 256)
-    epochs, batch, rate : of Adam, a batch being that many queries (ORBIT: 10, 1024, 1e-3)
+    epochs, batch, rate : of Adam; ``batch`` counts queries (ORBIT: 10, 1024, 1e-3)
     orbit : "early" or "late", see ``DenseRouter``
     seed : of the initial weights and the order of the minibatches
     """

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from torch.nn.functional import binary_cross_entropy_with_logits
 
-from .neural import low_rank_layers, optimise, outputs, seeded, tensor
-from .preference import PreferenceRouter
+from .shared.neural import low_rank_layers, optimise, outputs, seeded, tensor
+from .shared.preference import PreferenceRouter
 
 EARLY_CUT = 0.5  # on the raw logit, that is a probability of 0.62
 
@@ -56,7 +56,7 @@ class HybridLLM(PreferenceRouter):
         return quality
 
     def _estimates(self, queries):
-        """No threshold may leave only a third model where one of the two is available."""
+        """Where one of the two is available, no threshold may leave only a third model."""
         quality, cost = super()._estimates(queries)
         pair = [self.small_, self.large_]
         others = ~np.isin(np.arange(quality.shape[1]), pair)

@@ -6,10 +6,10 @@ import re
 
 import numpy as np
 
-from ..feedback import model_means
+from ..workloads import model_means
 from .base import DenseRouter, distinct_tasks
 
-FADING = 0.8  # weight of an item by its place in a query's list
+FADING = 0.8  # weight of an item relative to the one before it in a query's list
 
 # (words in the task's name, capabilities they stand for), read in this order
 CAPABILITIES = (
@@ -59,7 +59,7 @@ KNOWLEDGE = {
 class InferenceDynamics(DenseRouter):
     """Capability and knowledge index (Shi et al., 2025), in the toolkit ORBIT's adaptation to task names.
 
-    The original has a language model profile each query. Here the profile is derived from the recorded task name,
+    In the original, a language model profiles each query. Here the profile is derived from the recorded task name,
     **of test queries too**: information about the task that the other routers do not have. Nothing is trained and
     nothing is random.
 
@@ -87,10 +87,10 @@ class InferenceDynamics(DenseRouter):
     def _profiles(self, queries):
         """For each query the row of its task, and for each task its capabilities and its knowledge."""
         names, row_of = distinct_tasks(queries)
-        return row_of, [profile(name) for name in names]
+        return row_of, [task_profile(name) for name in names]
 
 
-def profile(task: str) -> tuple[list[str], list[str]]:
+def task_profile(task: str) -> tuple[list[str], list[str]]:
     """Capabilities and the one item of knowledge that a task's name stands for."""
     name = re.sub(r"[_-]+", " ", str(task)).lower()
     name = " ".join(re.sub(r"\brouter dataset\b|\bdataset\b", " ", name).split()).removeprefix("mmlu ")
@@ -101,7 +101,7 @@ def profile(task: str) -> tuple[list[str], list[str]]:
 
 
 def _index(refined: np.ndarray, row_of: np.ndarray, lists: list[list[str]]) -> dict[str, np.ndarray]:
-    """(M,) mean score of every item, a query counting by the item's place in its task's list."""
+    """(M,) mean score for every item; a query counts by the item's place in its task's list."""
     task_means = np.stack([model_means(refined[row_of == task]) for task in range(len(lists))])
     counts = np.stack([np.isfinite(refined[row_of == task]).sum(axis=0) for task in range(len(lists))])
     index = {}

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from ..errors import SaveRouterError
 from .base import DenseRouter
-from .neighbours import nearest, neighbour_mean, weight_matrix
+from .shared.neighbours import nearest, neighbour_mean, weight_matrix
 
 
 class KNN(DenseRouter):
@@ -32,8 +31,6 @@ class KNN(DenseRouter):
         self.seed = seed
 
     def _learn(self, vectors, quality, cost, queries):
-        if self.k < 1:
-            raise SaveRouterError(f"k is {self.k}; expected at least one neighbour")
         self.vectors_, self.quality_, self.cost_ = vectors, quality, cost
 
     def _predict(self, vectors, queries):
@@ -42,7 +39,7 @@ class KNN(DenseRouter):
 
     def _weights(self, near, cosine) -> sp.csr_matrix:
         distance = np.sqrt(np.maximum(2 - 2 * cosine, 0))
-        # float32 vectors meet themselves at a cosine of 1 - 1e-7: that is the same prompt
+        # in float32 the cosine of a vector with itself may be 1 - 1e-7: that is the same prompt
         same = distance <= 1e-3
         weight = np.where(same.any(axis=1, keepdims=True), same, 1 / (distance + 1e-8))
         weight /= weight.sum(axis=1, keepdims=True)

@@ -1,22 +1,22 @@
-"""MIRT: multidimensional item response theory, queries being the items and models the persons."""
+"""MIRT: multidimensional item response theory, with queries as items and models as persons."""
 
 from __future__ import annotations
 
 import torch
 from torch import nn
-from tqdm import tqdm
 
+from ..progress import counted
 from .base import DenseRouter
-from .descriptions import describe, text_vectors
-from .neural import cost_unit, known_tensors, outputs, seeded, tensor
+from .shared.descriptions import describe, text_vectors
+from .shared.neural import cost_unit, known_tensors, outputs, seeded, tensor
 
 
 class MIRT(DenseRouter):
     """Item response model of "IRT-Router" (Song et al., ACL 2025), for quality and again for cost.
 
-    A model's abilities are a linear map of its description, a query's discriminations and its difficulty are
-    maps of its vector, and the estimate is sigmoid(discriminations . abilities - difficulty): costs of more
-    than 1 are divided by the largest for training, to fit in.
+    A model's abilities are a linear map of its description. A query's discriminations and difficulty are maps of its
+    vector. The estimate is sigmoid(discriminations . abilities - difficulty), which lies in 0..1: where costs exceed 1,
+    they are divided by the largest one for training.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class MIRT(DenseRouter):
         with seeded(self.seed):
             self.net_ = ItemResponse(vectors.shape[1], self.dimension)
             optimiser = torch.optim.Adam(self.net_.parameters(), lr=self.rate, fused=True)
-            for _ in tqdm(range(self.epochs), desc=self.label, disable=None, leave=False):
+            for _ in counted(self.epochs, self.label, "epochs"):
                 for rows in torch.randperm(len(inputs)).split(self.batch):
                     for model, description in enumerate(self.descriptions_):
                         has = rows[known[rows, model]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .base import DenseRouter
-from .neural import known_mean, known_tensors, low_rank_layers, optimise, outputs, seeded, tensor
+from .shared.neural import known_mean, known_tensors, low_rank_layers, optimise, outputs, seeded, tensor
 
 
 class MLP(DenseRouter):

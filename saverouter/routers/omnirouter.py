@@ -7,21 +7,21 @@ from torch import nn
 from torch.nn import functional as F
 
 from .base import DenseRouter
-from .neighbours import equal_weights, neighbour_mean
-from .neural import known_mean, known_tensors, optimise, outputs, seeded, tensor
+from .shared.neighbours import equal_weights, neighbour_mean
+from .shared.neural import known_mean, known_tensors, optimise, outputs, seeded, tensor
 
 
 class OmniRouter(DenseRouter):
     """Trained and retrieved estimates side by side (Mei et al., 2025), in the toolkit ORBIT's variant.
 
-    The original then assigns whole batches under a budget; ORBIT, and so the paper, puts the threshold frontier there.
+    The original then assigns whole batches under a budget; ORBIT, and so the paper, uses the threshold frontier instead.
 
     Parameters
     ----------
     neighbours : training queries whose outcomes are averaged
     trained_share : weight of the linear heads against those averages
-    epochs, batch, rate, decay : of Adam; few steps on a small training set, so that the heads stay close to where
-        they started, as in the published configuration
+    epochs, batch, rate, decay : of Adam, as published; a small training set gives few steps, and the heads stay close
+        to where they started
     orbit, seed : see ``DenseRouter``
     """
 

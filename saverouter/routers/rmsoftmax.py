@@ -7,22 +7,20 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from ..encoders import embed
-from ..policies import ChoicePolicies
-from ..workload import Queries
+from ..judging import ChoicePolicies
+from ..workloads import Asked
 from .base import DenseRouter
-from .neural import known_tensors, layers, optimise, outputs, seeded, tensor
+from .shared.neural import known_tensors, layers, optimise, outputs, seeded, tensor
 
 CHUNK = 512
 
 
 class RMSoftmax(DenseRouter):
-    """Regret-minimising softmax policy, conditioned on the cost weight (Tsiourvas et al., 2025), on dense outcomes.
+    """Regret-minimising softmax over models, conditioned on the cost weight (Tsiourvas et al., 2025), on dense outcomes.
 
-    Every training query is seen at every cost weight, which multiplies the training set by their number. The weight
-    enters the first layer as one more input, so that a query's part of that layer is computed once for all its
-    weights; a minibatch therefore holds all weights of some queries, where the toolkit ORBIT shuffles
-    (query, weight) pairs. The augmented inputs never exist as a matrix.
+    Every training query is seen at every cost weight. The weight enters the first layer as one more input, so a query's
+    part of that layer is computed once for all weights, and the augmented inputs never exist as a matrix. A minibatch
+    therefore holds all weights of some queries, where the toolkit ORBIT shuffles (query, weight) pairs.
 
     Parameters
     ----------
@@ -30,7 +28,7 @@ class RMSoftmax(DenseRouter):
     epochs, batch, rate : of Adam; ``batch`` counts (query, weight) pairs. The paper: 300 epochs
     seed : of initialisation and order
 
-    ``predict_quality`` is a preference: the policy's probabilities where cost does not count.
+    ``predict_quality`` is a preference: the probabilities where cost does not count.
     """
 
     label = "RMSoftmax"
@@ -74,7 +72,7 @@ class RMSoftmax(DenseRouter):
     @torch.inference_mode()
     def _preferences(self, queries, grid) -> np.ndarray:
         """(weights, n) choices among the available models."""
-        vectors, grid, chosen = tensor(embed(queries)), tensor(grid), []
+        vectors, grid, chosen = tensor(queries.embed()), tensor(grid), []
         for rows in torch.arange(len(queries)).split(CHUNK):
             logits = self._logits(vectors[rows], grid)
             if queries.available is not None:
@@ -87,9 +85,9 @@ class RMSoftmax(DenseRouter):
         chances = outputs(lambda part: torch.softmax(self._logits(part, free)[:, 0], dim=-1), vectors)
         return chances, self.mean_cost_
 
-    def policies(self, queries) -> list:
+    def policies(self, queries: Asked) -> list:
         labels = [f"cost weight {weight:.4g}" for weight in self.grid_]
-        return [ChoicePolicies(self._preferences(Queries.of(queries), self.grid_), labels)]
+        return [ChoicePolicies(self._preferences(self._queries(queries), self.grid_), labels)]
 
     def _choose(self, queries, cost_weight):
         """The network is told the weight in its own unit."""

@@ -6,10 +6,10 @@ import numpy as np
 import torch
 from torch import nn
 
-from ..policies import ChoicePolicies, ThresholdPolicies
-from ..workload import Queries
+from ..judging import ChoicePolicies, ThresholdPolicies
+from ..workloads import Asked
 from .base import DenseRouter
-from .neural import CostNet, optimise, outputs, seeded, tensor
+from .shared.neural import CostNet, optimise, outputs, seeded, tensor
 
 
 class RouteLLMMF(DenseRouter):
@@ -23,7 +23,7 @@ class RouteLLMMF(DenseRouter):
     ----------
     dimension : of the factors (ORBIT: 64)
     epochs, batch, rate : of AdamW (ORBIT: 10, 128, 3e-4)
-    orbit : "early" knows one mean cost a model and has at most three operating points; "late" predicts costs with
+    orbit : "early" knows one mean cost per model and has at most three operating points; "late" predicts costs with
         ``CostNet`` and offers the usual thresholds. See ``DenseRouter`` for the rest.
     seed : of the initial weights and the order of the minibatches
     """
@@ -63,12 +63,12 @@ class RouteLLMMF(DenseRouter):
         quality[:, self.strong_] = strong_better
         return quality, self.cost_net_.predict(vectors) if self.orbit == "late" else self.mean_cost_
 
-    def policies(self, queries) -> list:
+    def policies(self, queries: Asked) -> list:
         if self.orbit == "late":
             return super().policies(queries)
-        quality, cost = self._estimates(Queries.of(queries))
+        quality, cost = self._estimates(self._queries(queries))
         prices = np.unique(self.mean_cost_[[self.weak_, self.strong_]])
-        # The toolkit gives the others no cost, which adds a threshold of NaN that no model is within.
+        # The toolkit gives the others no cost. That adds a threshold of NaN, which no model meets.
         nobody = ThresholdPolicies(quality, cost, np.array([np.nan]), "first").choice(0)
         return [ThresholdPolicies(quality, cost, prices, "first"), ChoicePolicies(nobody[None], ["first model always"])]
 

@@ -9,26 +9,26 @@ from sklearn.manifold import TSNE
 from threadpoolctl import threadpool_limits
 from torch.nn.functional import normalize
 
-from .neighbours import distinct_rows, nearest
-from .neural import known_mean, optimise, outputs, seeded, tensor
-from .preference import PreferenceRouter
+from .shared.neighbours import distinct_rows, nearest
+from .shared.neural import known_mean, optimise, outputs, seeded, tensor
+from .shared.preference import PreferenceRouter
 
 
 class RouterDC(PreferenceRouter):
     """Dual contrastive learning on frozen query vectors.
 
-    A linear map takes a query near the models that did best on it and away from those that did worst, and near
-    queries of its own cluster (of a t-SNE map) and away from those of others.
+    A linear map takes a query near the models that did best on it and away from those that did worst. It also takes
+    it near queries of its own cluster (of a t-SNE map) and away from those of others.
 
     Parameters
     ----------
     dimension : of the common space; None is that of the vectors
-    listed : best and worst models of a query that are contrasted; at most half of those it has outcomes of
+    listed : models per query that count as best, and as worst; at most half of those with an outcome
     clusters : of training queries; at most half as many as queries
-    mapped : training queries that t-SNE lays out, as its time grows faster than their number; where there are more, a
-        sample is laid out and the others join the cluster of their nearest one
+    mapped : most training queries that t-SNE lays out, as its time grows faster than their number; of more, a sample
+        is laid out, and each of the others joins the cluster of the nearest sampled one
     negatives : queries of other clusters contrasted with each query
-    temperature : that divides cosines
+    temperature : what cosines are divided by
     sample_weight : of the loss between queries
     epochs, batch, rate : of Adam
     orbit : "late" counts as best only models that scored above 0, as worst those at 0;
@@ -45,9 +45,21 @@ class RouterDC(PreferenceRouter):
     label = "RouterDC"
 
     def __init__(
-        self, *, dimension=None, listed=5, clusters=300, mapped=5000, negatives=30, temperature=0.07, sample_weight=1.0,
-        epochs=5, batch=1024, rate=1e-3, orbit="early", seed=42,
-    ):  # fmt: skip
+        self,
+        *,
+        dimension=None,
+        listed=5,
+        clusters=300,
+        mapped=5000,
+        negatives=30,
+        temperature=0.07,
+        sample_weight=1.0,
+        epochs=5,
+        batch=1024,
+        rate=1e-3,
+        orbit="early",
+        seed=42,
+    ):
         self.dimension = dimension
         self.listed = listed
         self.clusters = clusters
@@ -106,7 +118,7 @@ def best_and_worst(quality: np.ndarray, listed: int, strict: bool) -> tuple[np.n
 
 
 def contrast(scores: torch.Tensor, best: torch.Tensor, worst: torch.Tensor) -> torch.Tensor:
-    """Minus the mean log-probability of the best models among the best and worst; queries without a best one are out."""
+    """Minus the mean log-probability of the best models among best and worst; queries without a best one are left out."""
     logs = scores.masked_fill(~(best | worst), -1e9).log_softmax(dim=1)
     return known_mean(-(logs * best).sum(dim=1) / best.sum(dim=1).clamp(min=1), best.any(dim=1))
 
@@ -122,7 +134,7 @@ def query_clusters(vectors: np.ndarray, clusters: int, mapped: int, seed: int) -
     if clusters < 2 or not np.ptp(vectors, axis=0).any():
         return np.zeros(n, dtype=np.int64)
     init = "pca" if vectors.shape[1] > 1 else "random"
-    # threads add up in any order, and a map would differ from run to run
+    # several threads add up in any order, and the map would differ from run to run
     with threadpool_limits(limits=1, user_api="openmp"):
         flat = TSNE(perplexity=min(30, (n - 1) / 3), init=init, random_state=seed).fit_transform(vectors)
         clusters = min(clusters, len(distinct_rows(flat)))
@@ -143,13 +155,13 @@ class ClusterDraws:
         self.usable = (self.size > 1) & (self.size < len(labels))
 
     def near(self, rows: torch.Tensor) -> torch.Tensor:
-        """Another query of the same cluster, each; the query itself where it is alone."""
+        """For each query another one of its cluster; the query itself where it is alone."""
         first, size = self.first[rows], self.size[rows]
         step = 1 + _below((size - 1).clamp(min=1))
         return self.order[first + (self.place[rows] - first + step) % size]
 
     def far(self, rows: torch.Tensor, count: int) -> torch.Tensor:
-        """(rows, count) queries of other clusters; any where there is no other cluster."""
+        """(rows, count) queries of other clusters; any queries where there is no other cluster."""
         first, size = self.first[rows, None], self.size[rows, None]
         drawn = _below((len(self.order) - size).clamp(min=1).expand(-1, count))
         return self.order[torch.where(drawn < first, drawn, drawn + size) % len(self.order)]

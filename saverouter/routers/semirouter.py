@@ -4,28 +4,35 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from sklearn.utils.validation import check_is_fitted
 from torch import nn
 from torch.nn import functional as F
 
-from ..encoders import embed
-from ..feedback import model_means
-from ..workload import Queries
+from ..workloads import Asked, model_means
 from .base import Router, buy, price_list
-from .neural import better_pairs, known_mean, known_tensors, layers, optimise, outputs, ranking_losses, seeded, tensor
+from .shared.neural import (
+    better_pairs,
+    known_mean,
+    known_tensors,
+    layers,
+    optimise,
+    outputs,
+    ranking_losses,
+    seeded,
+    tensor,
+)
 
 
 class SemiRouter(Router):
     """Anchors and adapters (EACL 2026, long paper 228; EMB variant), **reconstructed**.
 
-    The paper states three anchors with all their labels, up to two labels a query of other models, 20 backbone and 2
-    adapter epochs. Its charged costs fit anchors that are the cheapest, the median and the dearest model by price, and one
-    cost a model. Layer sizes, losses and learning rates are our reading. Anchors are picked from the price list,
-    which is free; a feedback without one is asked for a small pilot, which is charged.
+    The paper states three anchors with all their labels, up to two labels per query of other models, 20 backbone and 2
+    adapter epochs. Its charged costs fit anchors that are the cheapest, the median and the dearest model by price, and
+    one cost per model. Layer sizes, losses and learning rates are our reading. Anchors are picked from the price list,
+    which is free. Where the feedback has no price list, a small pilot is bought and charged.
 
     Parameters
     ----------
-    labels : outcomes a query of models that are no anchors
+    labels : outcomes per query of models that are no anchors
     epochs, adapter_epochs, batch, rate : of Adam
     ranking : weight of the term that puts the better of two labelled models of a query first
     seed : of initialisation, order and labels
@@ -54,10 +61,10 @@ class SemiRouter(Router):
         wanted |= self._drawn(available)
         quality, cost = buy(feedback, wanted)
         self.mean_cost_ = model_means(cost)
-        self._learn(tensor(embed(queries)), *known_tensors(quality, cost))
+        self._learn(tensor(queries.embed()), *known_tensors(quality, cost))
 
     def _drawn(self, available) -> np.ndarray:
-        """Mask of ``labels`` models a query, uniformly among the available ones that are no anchors."""
+        """Mask of ``labels`` models per query, drawn uniformly among the available ones that are no anchors."""
         lots = np.where(available, np.random.default_rng(self.seed).random(available.shape), np.inf)
         lots[:, self.anchors_] = np.inf
         rank = np.argsort(np.argsort(lots, axis=1), axis=1)
@@ -87,12 +94,12 @@ class SemiRouter(Router):
                 net.attach()
                 fit([net.models_attached, net.offset_attached, *net.adapter.parameters()], self.adapter_epochs, ~anchor)
 
-    def predict_quality(self, queries) -> np.ndarray:
-        check_is_fitted(self, "net_")
-        return outputs(lambda part: torch.sigmoid(self.net_(part)), embed(Queries.of(queries)))
+    def predict_quality(self, queries: Asked) -> np.ndarray:
+        return outputs(lambda part: torch.sigmoid(self.net_(part)), self._queries(queries).embed())
 
-    def predict_cost(self, queries) -> np.ndarray:
-        return np.tile(self.mean_cost_, (len(Queries.of(queries)), 1))
+    def predict_cost(self, queries: Asked) -> np.ndarray:
+        size = len(self._queries(queries))
+        return np.tile(self.mean_cost_, (size, 1))
 
 
 class _AnchoredNet(nn.Module):

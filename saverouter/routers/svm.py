@@ -8,31 +8,31 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVR
 
-from ..errors import SaveRouterError
 from .base import DenseRouter
 
 CHUNK = 2048
 
 
 class SVM(DenseRouter):
-    """Two support vector regressions a model (Drucker et al., 1997) with an RBF kernel on standardised vectors.
+    """Two support vector regressions per model (Drucker et al., 1997) with an RBF kernel on standardised vectors.
 
-    All 2M regressions look at the same queries, so the kernel is computed once and shared. Where all costs of a
+    All 2 x M regressions look at the same queries, so the kernel is computed once and shared. Where all costs of a
     model lie within twice ``tube``, its regression is a constant.
 
     Parameters
     ----------
     penalty : C of the regressions (ORBIT: 1)
     tube : epsilon, the error that costs nothing (ORBIT: 0.1)
-    sample : training queries to fit on at most, drawn at random, as time and memory grow with their square: 22,000 of
-        them did not fit into 23 GB. None is all
+    sample : most training queries to fit on, drawn at random; None is all. Time and memory grow with their square:
+        22,000 queries did not fit into 23 GB
     orbit : "early" or "late", see ``DenseRouter``
     seed : of that draw
 
-    A model is fitted on the queries where it is known; one that never is, is given the mean of all models.
+    A model is fitted on the queries where it is known. A model without any outcome is given the mean of all models.
     """
 
     label = "SVM"
+    may_be_none = ("sample",)
     deviation = "learns from at most 8,000 queries"
 
     def __init__(self, *, penalty=1.0, tube=0.1, sample=8000, orbit="early", seed=42):
@@ -43,8 +43,6 @@ class SVM(DenseRouter):
         self.seed = seed
 
     def _learn(self, vectors, quality, cost, queries):
-        if self.sample is not None and self.sample < 1:
-            raise SaveRouterError(f"sample is {self.sample}; expected at least one query, or None for all")
         if self.sample is not None and self.sample < len(vectors):
             rows = np.sort(np.random.default_rng(self.seed).choice(len(vectors), self.sample, replace=False))
             vectors, quality, cost = vectors[rows], quality[rows], cost[rows]

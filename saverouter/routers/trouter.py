@@ -7,8 +7,8 @@ from torch import nn
 from torch.nn import functional as F
 
 from .base import DenseRouter, distinct_tasks
-from .descriptions import text_vectors
-from .neural import cost_unit, known_mean, known_tensors, layers, optimise, outputs, seeded, tensor
+from .shared.descriptions import text_vectors
+from .shared.neural import cost_unit, known_mean, known_tensors, layers, optimise, outputs, seeded, tensor
 
 HIDDEN = 256
 DROPOUT = 0.1
@@ -17,9 +17,9 @@ DROPOUT = 0.1
 class TRouter(DenseRouter):
     """Task-type router in the toolkit ORBIT's in-domain variant.
 
-    A recogniser gives every query a distribution over the training tasks, from its vector and a sentence about each
-    task; a decoder for each model turns the sentence into quality and cost. The task of a test query is not read, and tasks
-    that only test queries have are unknown to it. Sentences are encoded by MiniLM; where queries bring vectors of their own,
+    A recogniser reads the query's vector and a sentence about each training task, and gives a distribution over these
+    tasks. One decoder per model turns each sentence into quality and cost. The task of a test query is not read; tasks
+    that only test queries have are unknown. Sentences are encoded by MiniLM; where queries bring vectors of their own,
     see ``text_vectors``.
 
     Parameters
@@ -111,7 +111,7 @@ class _TaskNet(nn.Module):
 
 
 class _Decoders(nn.Module):
-    """One small network a model, all evaluated together."""
+    """One small network per model, all evaluated together."""
 
     def __init__(self, size: int, n_models: int):
         super().__init__()

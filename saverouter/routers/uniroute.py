@@ -1,4 +1,4 @@
-"""UniRoute: a model is what it gets wrong in each of a few regions; the query's region is learnt."""
+"""UniRoute: a model is described by its errors in each of a few regions; the query's region is learnt."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from sklearn.cluster import KMeans
 from torch import nn
 
 from .base import DenseRouter
-from .neighbours import cluster_mean, distinct_rows
-from .neural import known_mean, known_tensors, optimise, outputs, seeded, tensor
+from .shared.neighbours import cluster_mean, distinct_rows
+from .shared.neural import known_mean, known_tensors, optimise, outputs, seeded, tensor
 
 
 class UniRoute(DenseRouter):

@@ -1,4 +1,4 @@
-"""WISERouter: one outcome a query, cell means in a few contexts, and a linear programme for each budget."""
+"""WISERouter: one outcome per query, cell means in a few contexts, and a linear programme for each budget."""
 
 from __future__ import annotations
 
@@ -6,21 +6,19 @@ from dataclasses import dataclass
 
 import numpy as np
 from sklearn.cluster import KMeans
-from sklearn.utils.validation import check_is_fitted
 
-from ..encoders import embed
 from ..errors import SaveRouterError
-from ..policies import Policies, masked
-from ..workload import Queries
+from ..judging import Policies, masked
+from ..workloads import Asked
 from .base import Router, buy
-from .neighbours import cluster_mean, distinct_rows
+from .shared.neighbours import cluster_mean, distinct_rows
 
 
 class WISERouter(Router):
     """Constrained contextual bandit with one exploring pass (WR-Online, arXiv 2607.23765), **reconstructed**.
 
-    The paper states 16 contexts, one interaction a training query and 64 budgets. No source is public: the uniform
-    exploration (which its charged cost implies), plain cell means and the budget grid are our reading.
+    The paper states 16 contexts, one interaction per training query and 64 budgets. No source is public: the uniform
+    exploration (implied by its charged cost), plain cell means and the budget grid are our reading.
 
     Parameters
     ----------
@@ -46,7 +44,7 @@ class WISERouter(Router):
         for name, known in (("explore", ("uniform", "round_robin")), ("serve", ("sample", "largest"))):
             if getattr(self, name) not in known:
                 raise SaveRouterError(f"{name} is {getattr(self, name)!r}; expected one of {', '.join(known)}")
-        vectors = embed(queries)
+        vectors = queries.embed()
         n_contexts = min(self.contexts, len(distinct_rows(vectors)))
         self.clusters_ = KMeans(n_contexts, n_init=10, random_state=self.seed).fit(vectors)
         context = self.clusters_.labels_
@@ -74,19 +72,21 @@ class WISERouter(Router):
         # the position of the place-th available model
         return np.argmax(np.cumsum(available, axis=1) == (place + 1)[:, None], axis=1)
 
-    def predict_contexts(self, queries) -> np.ndarray:
+    def predict_contexts(self, queries: Asked) -> np.ndarray:
         """The context of each query: the nearest centre."""
-        check_is_fitted(self, "clusters_")
-        return self.clusters_.predict(embed(Queries.of(queries)))
+        vectors = self._queries(queries).embed()
+        return self.clusters_.predict(vectors)
 
-    def predict_quality(self, queries) -> np.ndarray:
-        return self.quality_[self.predict_contexts(queries)]
+    def predict_quality(self, queries: Asked) -> np.ndarray:
+        contexts = self.predict_contexts(queries)
+        return self.quality_[contexts]
 
-    def predict_cost(self, queries) -> np.ndarray:
-        return self.cost_[self.predict_contexts(queries)]
+    def predict_cost(self, queries: Asked) -> np.ndarray:
+        contexts = self.predict_contexts(queries)
+        return self.cost_[contexts]
 
-    def policies(self, queries) -> list:
-        queries = Queries.of(queries)
+    def policies(self, queries: Asked) -> list:
+        queries = self._queries(queries)
         context = self.predict_contexts(queries)
         cheapest = np.argmax(masked(-self.cost_[context], queries.available), axis=1)
         draw = np.random.default_rng(self.seed).random(len(queries)) if self.serve == "sample" else None
@@ -124,8 +124,8 @@ class _BudgetPolicies(Policies):
 def budget_shares(quality: np.ndarray, cost: np.ndarray, frequency: np.ndarray, budgets: int) -> np.ndarray:
     """(budgets, contexts, M) solutions of: maximise expected quality while the expected cost stays within the budget.
 
-    The programme separates into concave cost-quality hulls, one a context. Starting from the cheapest model
-    everywhere, the budget buys the hulls' segments in order of quality gained per cost; the last one in part.
+    The programme separates into concave cost-quality hulls, one per context. Starting from the cheapest model
+    everywhere, the budget buys the hulls' segments in order of quality gained per cost, the last one in part.
     """
     hulls = [upper_hull(cost[k], quality[k]) for k in range(len(frequency))]
     segments = [(k, low, high) for k, hull in enumerate(hulls) for low, high in zip(hull, hull[1:], strict=False)]

@@ -1,105 +1,29 @@
-"""Where many calculations run: one after another here, in several processes (joblib), or on a Dask cluster.
-
-``SAVEROUTER_CLUSTER=tcp://host:8786`` moves every study there, ``with on("tcp://host:8786"):`` those inside; without
-either nothing runs in parallel unless asked, because notebooks run two at a time already. Workers need this package in
-the same version, and no disk in common with the caller.
-"""
+"""Calculations on a Dask cluster. Workers need this package in the same version, and no disk in common with the caller."""
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
-from functools import lru_cache
-from pathlib import Path
+from types import ModuleType
+from typing import Any
 from uuid import uuid4
 
-import joblib
-from joblib.externals.loky.process_executor import TerminatedWorkerError
-
-from .errors import SaveRouterError
-from .workload import Workload
+from ..errors import SaveRouterError
+from ..workloads import Workload
 
 VARIABLE = "SAVEROUTER_CLUSTER"
 ANSWER_WITHIN = 10  # seconds that a scheduler has to answer
-WORKERS_WITHIN = 60  # seconds for the first worker, which a cluster that grows on demand has to start
-
-_chosen: ContextVar[dict] = ContextVar("chosen", default={})  # noqa: B039, it is replaced and never changed
+WORKERS_WITHIN = 60  # seconds for the first worker; a cluster that grows on demand has to start it
 
 
-@contextmanager
-def on(cluster=None, *, jobs: int | None = None) -> Iterator[None]:
-    """Inside, many runs are computed on this cluster (an address or a ``distributed.Client``), or by so many processes."""
-    before = _chosen.set({"cluster": cluster, "jobs": jobs})
-    try:
-        yield
-    finally:
-        _chosen.reset(before)
+def on_cluster(function: Callable, calls: list, cluster: object) -> Iterator[tuple[int, object]]:
+    """``compute_all`` through the cluster's client: joblib's Dask backend waits forever for a call whose workers died.
 
-
-def each(function: Callable, calls: list[tuple[str | None, Workload, tuple]], *, cluster=None, jobs: int | None = None):
-    """``function(workload, *arguments)`` for each call, a tuple of key, workload and arguments: positions and results, as
-    they come.
-
-    A workload travels once, however many calls need it. Calls with the same key are one calculation for the cluster,
-    whoever asks; None is a key of its own. A worker that dies is replaced by another, which starts its calls again.
-    """
-    jobs = jobs or _chosen.get().get("jobs")
-    cluster = None if jobs and not cluster else chosen(cluster)  # who asks for processes here gets them
-    if calls:
-        yield from _there(function, calls, cluster) if cluster else _here(function, calls, jobs or 1)
-
-
-def chosen(cluster=None):
-    """The cluster given, that of ``on``, or that of the environment; None for none."""
-    return cluster or _chosen.get().get("cluster") or os.environ.get(VARIABLE)
-
-
-def _here(function: Callable, calls: list, jobs: int):
-    if jobs == 1 or len(calls) == 1:
-        for place, (_, work, arguments) in enumerate(calls):
-            yield place, function(work, *arguments)
-        return
-    with tempfile.TemporaryDirectory(prefix="saverouter-") as folder:
-        files = {}
-        for _, work, _ in calls:
-            if work.fingerprint not in files:
-                files[work.fingerprint] = Path(folder, work.fingerprint)
-                joblib.dump(work, files[work.fingerprint])
-        # joblib gives each process its share of the cores, unless OMP_NUM_THREADS and the like say otherwise.
-        parallel = joblib.Parallel(n_jobs=jobs, backend="loky", batch_size=1, return_as="generator_unordered")
-        todo = (
-            joblib.delayed(_from_file)(place, function, files[work.fingerprint], arguments)
-            for place, (_, work, arguments) in enumerate(calls)
-        )
-        try:
-            yield from parallel(todo)
-        except TerminatedWorkerError as error:
-            raise SaveRouterError(
-                f"one of {jobs} processes was ended from outside, mostly for want of memory; what had finished is kept: "
-                "start again with fewer jobs"
-            ) from error
-
-
-def _from_file(place: int, function: Callable, path: Path, arguments: tuple):
-    return place, function(_workload(path), *arguments)
-
-
-@lru_cache(maxsize=2)
-def _workload(path: Path) -> Workload:
-    return joblib.load(path)
-
-
-def _there(function: Callable, calls: list, cluster):
-    """Through the client and not through joblib's Dask backend: that one waits forever for a call whose workers died.
-
-    Workloads are calculations of the cluster's too, so that one whose only copy died with a worker is had again.
+    Workloads are calculations of the cluster too. If the only copy dies with its worker, the cluster makes it again.
     """
     distributed, dask = imported("distributed"), imported("dask")
     with connected(cluster) as client:
-        threshold = {"distributed.admin.large-graph-warning-threshold": "1GiB"}  # a workload may be large: it goes once
+        threshold = {"distributed.admin.large-graph-warning-threshold": "1GiB"}  # a workload may be large: sent once
         with dask.config.set(threshold):
             works = {
                 work.fingerprint: client.submit(_same, work, key=f"workload-{work.fingerprint}") for _, work, _ in calls
@@ -138,8 +62,8 @@ def _result(distributed, future, client):
 
 
 @contextmanager
-def connected(cluster) -> Iterator:
-    """A client of the cluster: the one given, or one to the address given, which is closed in the end."""
+def connected(cluster: object) -> Iterator:
+    """The given client, or a new one to the given address, which is closed in the end."""
     distributed = imported("distributed")
     if isinstance(cluster, distributed.Client):
         yield cluster
@@ -155,8 +79,8 @@ def connected(cluster) -> Iterator:
         yield client
 
 
-def wait_for_workers(client) -> None:
-    """Refuse a cluster that has nobody to do the work."""
+def wait_for_workers(client: Any) -> None:
+    """Refuse a cluster without workers."""
     try:
         client.wait_for_workers(1, timeout=WORKERS_WITHIN)
     except TimeoutError as error:
@@ -166,8 +90,8 @@ def wait_for_workers(client) -> None:
         ) from error
 
 
-def imported(name: str):
-    """An optional module, or how to get it."""
+def imported(name: str) -> ModuleType:
+    """An optional module, or an error that says how to get it."""
     try:
         return __import__(name)
     except ImportError as error:

@@ -18,28 +18,21 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
-from sklearn.exceptions import NotFittedError
 
-from .cache import unkept
-from .cluster import chosen, connected, imported, wait_for_workers
-from .errors import SaveRouterError, did_you_mean
-from .routers import Router
+from ..errors import SaveRouterError, did_you_mean
+from ..files import unkept
+from ..routers import Router
+from .cluster import connected, imported, wait_for_workers
+from .parallel import chosen
 
 BATCH = 2048  # prompts routed at a time: features of a prompt take more memory than its text
-PART = "32MiB"  # of a file with several row groups, so much is read at a time
+PART = "32MiB"  # read at a time from a file with several row groups
 
 
 def route_log(
-    router: Router,
-    source: str | os.PathLike,
-    target: str | os.PathLike,
-    *,
-    cost_weight: float = 0.0,
-    prompt_column: str = "prompt",
-    model_column: str = "model",
-    overwrite: bool = False,
-    cluster=None,
-) -> pd.Series:
+    router: Router, source: str | os.PathLike, target: str | os.PathLike, *, cost_weight: float = 0.0,
+    prompt_column: str = "prompt", model_column: str = "model", overwrite: bool = False, cluster: object = None,
+) -> pd.Series:  # fmt: skip
     """Route every row of a log as ``router.route`` would route all its prompts at once.
 
     Parameters
@@ -50,9 +43,9 @@ def route_log(
     cost_weight : as in ``Router.route``
     prompt_column, model_column : the column to read, and the one to add
     overwrite : replace a target that exists
-    cluster : address or client of a Dask cluster; ``cluster.on`` and SAVEROUTER_CLUSTER count as well
+    cluster : address or client of a Dask cluster; ``scale.on`` and SAVEROUTER_CLUSTER count as well
 
-    Returns the number of queries for each model. What is computed of a log's prompts is not kept in the cache.
+    Returns the number of queries per model. Nothing computed from a log's prompts is kept in the cache.
     """
     dask, frames = imported("dask"), imported("dask.dataframe").dataframe
     source, target = Path(source), Path(target)
@@ -90,7 +83,7 @@ def _routed(
 
 
 def _batches(column: pd.Series, name: str) -> Iterator[list[str]]:
-    """Prompts, a few at a time; what is computed of them in between is forgotten."""
+    """Prompts, a few at a time; nothing computed from them in between is kept."""
     for start in range(0, len(column), BATCH):
         prompts = column.iloc[start : start + BATCH].tolist()
         for row, prompt in enumerate(prompts, start):
@@ -104,13 +97,13 @@ def _batches(column: pd.Series, name: str) -> Iterator[list[str]]:
 
 
 def _scales_by_batch(router: Router) -> bool:
-    """Whether a cost weight means costs relative to those of the queries at hand: of the whole log, then."""
+    """Whether the cost weight is relative to the costs of the queries at hand, which are then those of the whole log."""
     kind = type(router)
     return kind._dearest is Router._dearest and kind._choose is Router._choose
 
 
 def _costs(log: pd.DataFrame, router: Router) -> pd.DataFrame:
-    """Of one part, the sum of each model's predicted costs, and the number of rows."""
+    """The sum of each model's predicted costs in one part, and its number of rows."""
     sums = np.zeros(len(router.models_))
     for prompts in _batches(log.iloc[:, 0], log.columns[0]):
         sums += router.predict_cost(prompts).sum(axis=0)
@@ -174,17 +167,13 @@ def _refuse_target(source: Path, target: Path, overwrite: bool) -> None:
 
 def _refuse_router(router: Router, cost_weight: float) -> None:
     """Route one prompt, so that what cannot work fails before anything is read."""
-    try:
-        with unkept():
-            router.route(["Which model would take this?"], cost_weight)
-    except NotFittedError as error:
-        raise SaveRouterError(f"{type(router).__name__} is not fitted; call fit(queries, feedback) first") from error
-    except ValueError as error:
-        if isinstance(error, SaveRouterError):
-            raise
+    if getattr(router, "own_vectors_", 0):
         raise SaveRouterError(
-            f"{type(router).__name__} cannot route a prompt alone ({error}); fit it on a workload without vectors of its own"
-        ) from error
+            f"{type(router).__name__} cannot route a prompt alone: it was fitted on queries with vectors of their own; "
+            "fit it on a workload without vectors"
+        )
+    with unkept():
+        router.route(["Which model would take this?"], cost_weight)
 
 
 @contextmanager
@@ -204,7 +193,7 @@ def _appearing(target: Path) -> Iterator[Path]:
 
 
 def _counted(folder: Path, files: list[Path], column: str, models: tuple[str, ...]) -> pd.Series:
-    """Queries for each model, in what was written; fewer than were read means that workers wrote to another disk."""
+    """Queries per model in what was written. Fewer than were read means that workers wrote to another disk."""
     counts = pd.Series(0, index=pd.Index(models, name=column), name="queries")
     for file in folder.glob("*.parquet"):
         counts = counts.add(pq.read_table(file, columns=[column])[column].to_pandas().value_counts(), fill_value=0)

@@ -1,7 +1,7 @@
 """The paper's studies: many experiments each, as a long frame with the columns of the published table.
 
-Nothing is computed here that ``experiments`` does not remember, so a study that was run once is read in a second.
-Every frame has ``benchmark``, keys of its own and the four metrics, as its counterpart in ``data/published``.
+``experiments`` remembers every run, so a study that was run once is read in a second.
+Every frame has ``benchmark``, keys of its own and the four metrics, like its counterpart in ``data/published``.
 """
 
 from __future__ import annotations
@@ -10,19 +10,15 @@ from collections.abc import Iterable
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
-from . import experiments
-from .errors import SaveRouterError, did_you_mean
-from .feedback import model_means
-from .published import published
+from ..errors import SaveRouterError, did_you_mean
+from ..paper import SPARSE, paper_options, published
+from ..routers import make_router
+from ..workloads import Workload, benchmarks, model_means
+from .experiments import published_options, run_many, workload
 from .runs import Run
-from .simulate import benchmarks
-from .statements import SPARSE
-from .workload import Workload
 
 SOURCES = ("simulated", "original")
-METRICS = ["peak_score", "cost_ratio", "sa_bep", "sa_cr"]
 TARGETS = (0.90, 0.925, 0.95, 0.975, 1.0)
 FRACTIONS = (0.2, 0.4, 0.6, 0.8)
 DENSE = ("embedllm", "knn", "omnirouter", "trouter", "inferencedynamics")  # of the training-size table
@@ -33,9 +29,9 @@ ABLATIONS = {
     "without query residual": ("estimator", {"residual_scale": 0.0}),
     "embedding groups": ("estimator", {"grouping": "latent"}),
     "global group": ("estimator", {"grouping": "global"}),
-    "Random-K": ("acquisition", {"policy": "random"}),
-    "Capability-only": ("acquisition", {"policy": "capability"}),
-    "Uncertainty-only": ("acquisition", {"policy": "uncertainty"}),
+    "Random-K": ("acquisition", {"acquisition": "random"}),
+    "Capability-only": ("acquisition", {"acquisition": "capability"}),
+    "Uncertainty-only": ("acquisition", {"acquisition": "uncertainty"}),
     "SaveRouter": ("complete", {}),
 }
 
@@ -55,11 +51,11 @@ def workloads(benchmark: str, profile: str, source: str = "simulated") -> dict[s
             "its own: NOTEBOOK=08)"
         )
     names = benchmarks() if benchmark == "all" else [benchmark]
-    return {name: experiments.workload(f"{source}/{name}", profile) for name in names}
+    return {name: workload(f"{source}/{name}", profile) for name in names}
 
 
 def row(done: Run, target: float = 1.0, **keys) -> dict:
-    """One line of a frame: keys, the four metrics at a target, what supervision cost, and its share of all pairs."""
+    """One row of a frame: keys, the four metrics at a target, what supervision cost, and its share of all pairs."""
     result = done.result.at(target=target)
     return {**keys, **result.metrics(), "supervision": done.supervision_share, "best_single": result.reference.quality}
 
@@ -75,8 +71,37 @@ def table_of(runs: dict[str, dict[str, Run]], targets: Iterable[float] = (1.0,))
     return pd.DataFrame(rows)
 
 
+def saturation(
+    work: Workload, fractions: Iterable[float], seeds: Iterable[int] = (42,), split_seed: int = 42
+) -> pd.DataFrame:
+    """Peak score against the share of supervision: two conventional routers on random pairs, SaveRouter with K per query."""
+    wanted = []
+    for seed in seeds:
+        same = {"seed": seed, "split_seed": split_seed}
+        for fraction in map(float, fractions):
+            wanted += [(work, name, {"fraction": fraction, **same}) for name in ("embedllm", "knn")]
+        budgets = sorted({max(1, round(fraction * len(work.models))) for fraction in fractions})
+        wanted += [(work, "saverouter", paper_options(work, k=k, **same)) for k in budgets]
+    rows = [
+        (done.result.router, options["seed"], options.get("fraction", done.supervision_share), done.result.peak_score)
+        for (_, _, options), done in zip(wanted, run_many(wanted), strict=True)
+    ]
+    return pd.DataFrame(rows, columns=["router", "seed", "supervision", "peak_score"])
+
+
+def recovery(curve: pd.DataFrame, share: float = 0.99) -> pd.Series:
+    """The least supervision from which on each router keeps ``share`` of its peak score under full supervision."""
+
+    def first(points: pd.DataFrame) -> float:
+        points = points.groupby("supervision")["peak_score"].mean().sort_index()
+        short = np.flatnonzero(points.to_numpy() < share * points.iloc[-1])
+        return float(points.index[short[-1] + 1] if len(short) else points.index[0])
+
+    return pd.Series({name: first(points) for name, points in curve.groupby("router")}, name="supervision")
+
+
 def ablations(work: Workload, seeds: Iterable[int] = (42,), split_seed: int = 42) -> pd.DataFrame:
-    """Table 2, a row a variant; the variant that buys at random is drawn once a seed."""
+    """Table 2, one row per variant; the variant that buys at random is drawn once per seed."""
     keys, wanted = [], []
     for variant, (part, options) in ABLATIONS.items():
         for seed in seeds if variant == "Random-K" else (42,):
@@ -88,27 +113,14 @@ def ablations(work: Workload, seeds: Iterable[int] = (42,), split_seed: int = 42
 
 
 def _ours(work: Workload, **options) -> tuple[Workload, str, dict]:
-    """SaveRouter as published, with changes, for ``experiments.run_many``."""
-    return work, "saverouter", experiments.paper_options(work, **options)
+    """SaveRouter as published, with changes, for ``run_many``."""
+    return work, "saverouter", paper_options(work, **options)
 
 
 def _frame(keys: list[dict], wanted: list[tuple[Workload, str, dict]]) -> pd.DataFrame:
-    """One line for each run."""
-    done = experiments.run_many(wanted)
+    """One row per run."""
+    done = run_many(wanted)
     return pd.DataFrame([row(run, **key) for run, key in zip(done, keys, strict=True)])
-
-
-def leads(frame: pd.DataFrame, metric: str) -> pd.DataFrame:
-    """SaveRouter against every variant on the same splits: mean difference in a metric, and on how many splits it leads."""
-    sign = 1 if metric == "peak_score" else -1
-    by_split = frame.pivot(index="split", columns="variant", values=metric)
-    rows = {}
-    for variant in [name for name in ABLATIONS if name != "SaveRouter"]:
-        ahead = sign * (by_split["SaveRouter"] - by_split[variant])
-        low, high = interval(ahead)
-        rows[variant] = {"mean lead": ahead.mean(), "from": low, "to": high,
-                         "splits with a lead": f"{(ahead > 0).sum()} of {len(ahead)}"}  # fmt: skip
-    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("SaveRouter against")
 
 
 def hyperparameters(work: Workload, **split) -> pd.DataFrame:
@@ -119,40 +131,19 @@ def hyperparameters(work: Workload, **split) -> pd.DataFrame:
 
 
 def k_scaling(works: Iterable[Workload], seeds: Iterable[int], **split) -> pd.DataFrame:
-    """The budget table: SaveRouter at the paper's values of K, and as many outcomes bought at random, once a seed."""
+    """The budget table: SaveRouter at the paper's values of K, and as many outcomes bought at random, once per seed."""
     keys, wanted, paper = [], [], published("k_scaling")
     for work in works:
         name = benchmark_of(work)
         for k in map(int, paper.loc[paper["benchmark"] == name, "k"]):
-            for policy, seed in [("ucb", 42), *(("random", seed) for seed in seeds)]:
-                wanted.append(_ours(work, k=k, policy=policy, seed=seed, **split))
-                keys.append({"benchmark": name, "k": k, "policy": policy, "seed": seed})
+            for rule, seed in [("ucb", 42), *(("random", seed) for seed in seeds)]:
+                wanted.append(_ours(work, k=k, acquisition=rule, seed=seed, **split))
+                keys.append({"benchmark": name, "k": k, "acquisition": rule, "seed": seed})
     return _frame(keys, wanted)
 
 
-def best_k(curve: pd.DataFrame) -> pd.DataFrame:
-    """For each benchmark the K of highest quality, lowest serving cost, earliest payback and lowest bill; 0 for none."""
-    wanted = {
-        "highest P_s": "peak_score",
-        "lowest CR": "cost_ratio",
-        "earliest payback": "sa_bep",
-        "lowest SA-CR": "sa_cr",
-    }
-    rows = {}
-    for name, points in curve.groupby("benchmark", sort=False):
-        points = points.set_index("k")
-        rows[name] = {title: _first(points[metric], rising=metric == "peak_score") for title, metric in wanted.items()}
-    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("benchmark")
-
-
-def _first(values: pd.Series, rising: bool = False) -> int:
-    if rising:
-        return int(values.idxmax())
-    return int(values.idxmin()) if np.isfinite(values).any() else 0
-
-
 def arrivals(work: Workload, **split) -> dict[str, str]:
-    """The cheapest, the median and the dearest model by mean training cost: who arrives in the expansion study."""
+    """The cheapest, the median and the dearest model by mean training cost: those that arrive in the expansion study."""
     order = np.argsort(model_means(_train(work, **split).cost), kind="stable")
     places = (0, len(order) // 2, len(order) - 1)
     return {arrival: work.models[order[place]] for arrival, place in zip(ARRIVALS, places, strict=True)}
@@ -165,7 +156,7 @@ def _train(work: Workload, train: float = 0.2, split_seed: int = 42) -> Workload
 def expansion(work: Workload, dense: dict[str, Run], **split) -> pd.DataFrame:
     """A model joins the pool: a tenth of its feedback against all of it, and against dense routers over the whole pool.
 
-    ``dense`` are the fully supervised routers; their best peak score and best cost ratio need not be the same router's.
+    ``dense`` are the fully supervised routers; their best peak score and best cost ratio may come from two routers.
     """
     learn, rows = _train(work, **split), []
     rivals = [done.result for method, done in dense.items() if method not in SPARSE]
@@ -173,7 +164,7 @@ def expansion(work: Workload, dense: dict[str, Run], **split) -> pd.DataFrame:
     wanted = [
         _ours(work, newcomer=model, newcomer_share=share, **split) for model in joining.values() for share in (0.1, 1.0)
     ]
-    done = iter(experiments.run_many(wanted))
+    done = iter(run_many(wanted))
     for arrival, model in joining.items():
         few, all_of_it = next(done), next(done)
         column = work.models.index(model)
@@ -197,14 +188,16 @@ def expansion(work: Workload, dense: dict[str, Run], **split) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def training_size(work: Workload, profile: str, fractions=FRACTIONS, split_seed: int = 42) -> pd.DataFrame:
+def training_size(
+    work: Workload, profile: str, fractions: Iterable[float] = FRACTIONS, split_seed: int = 42
+) -> pd.DataFrame:
     """SaveRouter against the best of five dense routers, metric by metric, with more and more training queries."""
     rows, wanted = [], []
     for train in fractions:
         split = {"train": train, "split_seed": split_seed}
         wanted.append(_ours(work, **split))
-        wanted += [(work, name, experiments.published_options(name, work, profile) | split) for name in DENSE]
-    done = iter(experiments.run_many(wanted))
+        wanted += [(work, name, published_options(name, work, profile) | split) for name in DENSE]
+    done = iter(run_many(wanted))
     for train in fractions:
         ours, *rivals = (next(done) for _ in ("saverouter", *DENSE))
         rows.append(row(ours, benchmark=benchmark_of(work), train=train) | {
@@ -215,7 +208,7 @@ def training_size(work: Workload, profile: str, fractions=FRACTIONS, split_seed:
 
 
 def caching(runs: dict[str, dict[str, Run]]) -> pd.DataFrame:
-    """BaRP charged for every request (fresh) and once a pair (cached); its routing is the same."""
+    """BaRP charged for every request (fresh) and once per pair (cached); its routing is the same."""
     rows = []
     for benchmark, by_method in runs.items():
         done = by_method["BaRP"]
@@ -224,55 +217,16 @@ def caching(runs: dict[str, dict[str, Run]]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def over_seeds(works: Iterable[Workload], seeds: Iterable[int], routers=("saverouter", "knn", "inferencedynamics")):
-    """The main row again and again: every seed shuffles the queries anew into a training and a test part."""
+def over_seeds(
+    works: Iterable[Workload], seeds: Iterable[int], routers: Iterable[str] = ("saverouter", "knn", "inferencedynamics")
+) -> pd.DataFrame:
+    """The main row once per seed: every seed shuffles the queries anew into a training and a test part."""
     keys, wanted = [], []
     for work in works:
         for seed in seeds:
             for name in routers:
-                router = experiments.make_router(name)
+                router = make_router(name)
                 own = {"seed": seed} if "seed" in router.get_params() else {}
-                wanted.append((work, name, experiments.published_options(name, work) | own | {"split_seed": seed}))
+                wanted.append((work, name, published_options(name, work) | own | {"split_seed": seed}))
                 keys.append({"benchmark": benchmark_of(work), "method": router.label, "seed": seed})
     return _frame(keys, wanted)
-
-
-def main_row(table: pd.DataFrame, method: str = "SaveRouter") -> pd.DataFrame:
-    """A method over the seeds of ``over_seeds``: its peak in points above the best single model with a 95% interval for
-    the mean, on how many splits it gets there, and the range of its break-even points."""
-    rows = {}
-    for name, ours in table[table["method"] == method].groupby("benchmark", sort=False):
-        above = 100 * (ours["peak_score"] - ours["best_single"])
-        low, high = interval(above)
-        reached = f"{np.isfinite(ours['cost_ratio']).sum()} of {len(ours)}"
-        rows[name] = {"points above": above.mean(), "from": low, "to": high, "reached": reached,
-                      "earliest payback": ours["sa_bep"].min(), "latest payback": ours["sa_bep"].max()}  # fmt: skip
-    return pd.DataFrame.from_dict(rows, orient="index").rename_axis(method)
-
-
-def summary(frame: pd.DataFrame, keys: list[str], metrics=METRICS) -> pd.DataFrame:
-    """One row for each combination of the keys: over its seeds the mean of every metric, ``<metric>_sd`` and ``runs``.
-
-    A metric that is not reached with every seed has no mean; its median stands in, which may be inf, and it has no
-    standard deviation. ``reached`` counts the seeds with a finite break-even point.
-    """
-    rows = []
-    for values, group in frame.groupby(keys, sort=False, dropna=False):
-        found = dict(zip(keys, values, strict=True))
-        for metric in metrics:
-            finite = np.isfinite(group[metric]).all()
-            found[metric] = group[metric].mean() if finite else group[metric].median()
-            found[f"{metric}_sd"] = group[metric].std(ddof=1) if finite and len(group) > 1 else np.nan
-        found |= {"runs": len(group), "reached": int(np.isfinite(group["sa_bep"]).sum())}
-        others = [c for c in ("supervision", "supervision_cost", "best_single") if c in group]
-        rows.append(found | group[others].mean().to_dict())
-    return pd.DataFrame(rows)
-
-
-def interval(values, level: float = 0.95) -> tuple[float, float]:
-    """Student's interval for the mean, or the range of the values where one of them is infinite."""
-    values = np.asarray(values, dtype=np.float64)
-    if not np.isfinite(values).all() or len(values) < 2:
-        return float(values.min()), float(values.max())
-    half = stats.t.ppf((1 + level) / 2, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values))
-    return float(values.mean() - half), float(values.mean() + half)

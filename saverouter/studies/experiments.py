@@ -7,17 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import numpy as np
-import pandas as pd
-
-from .catalog import load, sample
-from .cluster import each
+from ..paper import paper_options
+from ..routers import MAIN, make_router
+from ..scale import compute_all
+from ..workloads import Workload, load, sample, specification
 from .profiles import profile as profile_named
-from .routers import MAIN, make_router
-from .runs import Run, Task, attempt, keep, once, recall
-from .settings import paper_options
-from .simulate import specification
-from .workload import Workload
+from .runs import Run, RunKey, attempt, keep, once, recall
 
 
 def workload(name: str, profile: str = "standard") -> Workload:
@@ -32,31 +27,33 @@ def workload(name: str, profile: str = "standard") -> Workload:
 
 
 def run(work: Workload, router: str, *, train: float = 0.2, split_seed: int = 42, wait: bool = True, **options) -> Run:
-    """Fit a router on the training part of a workload and judge it on the rest, or recall having done so.
+    """Fit a router on the training part of a workload and judge it on the rest, or recall that run.
 
-    With ``wait=False``, a run that another process is busy with raises ``cache.Busy`` instead of waiting for it.
+    With ``wait=False``, a run that another process is busy with raises ``files.Busy`` instead of waiting for it.
     """
-    return once(work, Task.of(work, router, train=train, split_seed=split_seed, **options), wait)
+    return once(work, RunKey.of(work, router, train=train, split_seed=split_seed, **options), wait)
 
 
-def run_many(wanted: Iterable[tuple[Workload, str, dict]], *, cluster=None, jobs: int | None = None) -> list[Run]:
+def run_many(
+    wanted: Iterable[tuple[Workload, str, dict]], *, cluster: object = None, jobs: int | None = None
+) -> list[Run]:
     """Runs of ``(work, router, options)`` in the order asked for; options are those of ``run``.
 
     What is missing is computed one after another, by ``jobs`` processes, or on a Dask cluster: ``cluster`` is its
-    address or client, see the module ``cluster``. What another process is busy with is left for last, so that two
+    address or client, see ``scale``. What another process is busy with is left for last, so that two
     notebooks that need the same runs share the work.
 
-    Each result is kept here as it comes in, and by the worker that computed it before that one hands it over. So a run
-    whose worker dies while computing is started again, and nothing else is. Only a result that was finished, not fetched
-    yet and kept on no disk but the dead worker's own is computed a second time.
+    A worker keeps each result before it hands it over, and the result is kept here as it comes in. If a worker dies, the
+    run that it was computing starts again. A finished run is computed a second time only if it was not fetched yet and was
+    kept on no disk but the dead worker's own.
     """
-    wanted = [(work, Task.of(work, router, **options)) for work, router, options in wanted]
+    wanted = [(work, RunKey.of(work, router, **options)) for work, router, options in wanted]
     found: dict[int, Run] = {}
     for wait in (False, True):
-        found |= {place: recall(task) for place, (_, task) in enumerate(wanted) if place not in found and task.is_done}
+        found |= {place: recall(key) for place, (_, key) in enumerate(wanted) if place not in found and key.is_done}
         left = [place for place in range(len(wanted)) if place not in found]
         calls = [(wanted[place][1].name(wait), wanted[place][0], (wanted[place][1], wait)) for place in left]
-        for position, done in each(attempt, calls, cluster=cluster, jobs=jobs):
+        for position, done in compute_all(attempt, calls, cluster=cluster, jobs=jobs):
             if done is not None:
                 found[left[position]] = done
                 keep(wanted[left[position]][1], done)
@@ -69,15 +66,16 @@ def saverouter_run(work: Workload, **options) -> Run:
 
 
 def published_options(router: str, work: Workload, profile: str = "paper", settings: str = "paper") -> dict:
-    """A router's options in tables: as published, but that smaller profiles train the slowest for fewer epochs."""
+    """A router's published options; smaller profiles train the slowest routers for fewer epochs."""
     options = profile_named(profile).options.get(router, {})
     return paper_options(work, settings, **options) if router == "saverouter" else dict(options)
 
 
 def main_runs(
-    works: dict[str, Workload], profile: str = "paper", *, routers=MAIN, settings: str = "paper", **split
-) -> dict[str, dict[str, Run]]:
-    """Routers on every workload, by its name and their label, with their published options.
+    works: dict[str, Workload], profile: str = "paper", *, routers: Iterable[str] = MAIN, settings: str = "paper",
+    **split,
+) -> dict[str, dict[str, Run]]:  # fmt: skip
+    """Runs of routers with their published options, by name of the workload and label of the router.
 
     ``settings`` are SaveRouter's, "paper" or "release"; ``train`` and ``split_seed`` are as in ``run``.
     """
@@ -86,30 +84,3 @@ def main_runs(
         for work in works.values() for name in routers
     ))  # fmt: skip
     return {key: {make_router(name).label: next(done) for name in routers} for key in works}
-
-
-def saturation(work: Workload, fractions, seeds=(42,), split_seed: int = 42) -> pd.DataFrame:
-    """Peak score against the share of supervision: two conventional routers on random pairs, SaveRouter buying K a query."""
-    wanted = []
-    for seed in seeds:
-        same = {"seed": seed, "split_seed": split_seed}
-        for fraction in map(float, fractions):
-            wanted += [(work, name, {"fraction": fraction, **same}) for name in ("embedllm", "knn")]
-        budgets = sorted({max(1, round(fraction * len(work.models))) for fraction in fractions})
-        wanted += [(work, "saverouter", paper_options(work, k=k, **same)) for k in budgets]
-    rows = [
-        (done.result.router, options["seed"], options.get("fraction", done.supervision_share), done.result.peak_score)
-        for (_, _, options), done in zip(wanted, run_many(wanted), strict=True)
-    ]
-    return pd.DataFrame(rows, columns=["router", "seed", "supervision", "peak_score"])
-
-
-def recovery(curve: pd.DataFrame, share: float = 0.99) -> pd.Series:
-    """The least supervision from which on each router keeps ``share`` of its peak score under full supervision."""
-
-    def first(points: pd.DataFrame) -> float:
-        points = points.groupby("supervision")["peak_score"].mean().sort_index()
-        short = np.flatnonzero(points.to_numpy() < share * points.iloc[-1])
-        return float(points.index[short[-1] + 1] if len(short) else points.index[0])
-
-    return pd.Series({name: first(points) for name, points in curve.groupby("router")}, name="supervision")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from .errors import SaveRouterError, did_you_mean
+from ..errors import SaveRouterError, did_you_mean
 
 
 @dataclass(frozen=True)

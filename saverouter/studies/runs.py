@@ -12,17 +12,18 @@ import socket
 import threading
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields, replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from .cache import Busy, atomic_path, cache_folder, code_version, digest_of, only_one
-from .errors import SaveRouterError
-from .evaluate import Reference, Result, evaluate
-from .routers import ROUTERS, make_router
-from .settings import paper_options
-from .workload import Workload
+from ..errors import SaveRouterError
+from ..files import Busy, atomic_path, cache_folder, data_folder, digest_of, digest_of_files, only_one
+from ..judging import Reference, Result, evaluate
+from ..paper import paper_options
+from ..routers import ROUTERS, make_router
+from ..workloads import Workload
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,9 @@ class Run:
     dense_cost: float
     note: str = ""
 
+    def __repr__(self) -> str:
+        return f"<Run of {self.result.router} on {self.result.workload}: {self.interactions:,} outcomes bought>"
+
     @property
     def supervision_share(self) -> float:
         """Share of the available training pairs that was bought."""
@@ -55,11 +59,11 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Task:
-    """What to run, but for the workload: small enough to travel, and the same for who asks and who computes.
+class RunKey:
+    """What to run, but for the workload: small enough to travel, and the same on the asking and the computing side.
 
-    key : of the content that makes the result, None where a router's source cannot be read and nothing is remembered
-    version : of the code of who asks
+    digest : of the content that makes the result, None where a router's source cannot be read and nothing is remembered
+    version : of the asking side's code
     """
 
     router: str
@@ -67,60 +71,61 @@ class Task:
     options: dict
     train: float
     split_seed: int
-    key: str | None
+    digest: str | None
     version: str
 
     @classmethod
-    def of(cls, work: Workload, router: str, *, train: float = 0.2, split_seed: int = 42, **options) -> Task:
+    def of(cls, work: Workload, router: str, *, train: float = 0.2, split_seed: int = 42, **options) -> RunKey:
         options, kind = {**make_router(router).get_params(), **options}, ROUTERS[router]
         code = code_of(kind)
-        key = code and digest_of(code, work.fingerprint, router, options, train, split_seed)
-        return cls(router, kind, options, train, split_seed, key, code_version())
+        digest = code and digest_of(code, work.fingerprint, router, options, train, split_seed)
+        return cls(router, kind, options, train, split_seed, digest, code_version())
 
     @property
     def path(self) -> Path:
-        return cache_folder("runs") / f"{self.key}.json"
+        return cache_folder("runs") / f"{self.digest}.json"
 
     @property
     def is_done(self) -> bool:
-        return self.key is not None and self.path.is_file()
+        return self.digest is not None and self.path.is_file()
 
     def name(self, wait: bool) -> str | None:
-        """One for all who ask the same; that somebody is busy with it is no answer for who would wait.
+        """The call's name on a cluster, the same for everybody who asks the same.
 
-        A cluster reckons how long a call takes from those whose names begin alike.
+        Those who would wait and those who would not have two names: "busy" answers the latter alone. A cluster learns how
+        long a call takes from calls whose names begin alike.
         """
-        return self.key and f"{self.router}-{self.key}-{'wait' if wait else 'ask'}"
+        return self.digest and f"{self.router}-{self.digest}-{'wait' if wait else 'ask'}"
 
 
-def attempt(work: Workload, task: Task, wait: bool) -> Run | None:
+def attempt(work: Workload, key: RunKey, wait: bool) -> Run | None:
     """A run in whichever process; None where another is busy with it."""
-    if code_version() != task.version:  # it would be remembered as the result of code that did not make it
+    if code_version() != key.version:  # it would be remembered as the result of code that did not make it
         raise SaveRouterError(
             f"{socket.gethostname()} runs another saverouter than you do; install the same version there and restart its "
             "workers"
         )
     with suppress(Busy):
-        return once(work, task, wait)
+        return once(work, key, wait)
     return None
 
 
-def once(work: Workload, task: Task, wait: bool) -> Run:
+def once(work: Workload, key: RunKey, wait: bool) -> Run:
     """Recalled, or computed and kept; another process that wants the same waits, or raises ``Busy``."""
-    if task.key is None:
-        return _compute(work, task)
-    with only_one(task.path, wait):
-        if task.is_done:
-            return recall(task)
-        done = _compute(work, task)
-        keep(task, done)
+    if key.digest is None:
+        return _compute(work, key)
+    with only_one(key.path, wait):
+        if key.is_done:
+            return recall(key)
+        done = _compute(work, key)
+        keep(key, done)
     return done
 
 
-def _compute(work: Workload, task: Task) -> Run:
-    learn, test = work.split(task.train, task.split_seed)
+def _compute(work: Workload, key: RunKey) -> Run:
+    learn, test = work.split(key.train, key.split_seed)
     feedback = learn.feedback()
-    fitted = task.kind(**task.options).fit(learn.queries, feedback)
+    fitted = key.kind(**key.options).fit(learn.queries, feedback)
     result = evaluate(fitted, test, supervision_cost=feedback.spent)
     bought = feedback.observations
     distinct = bought.drop_duplicates(["row", "model"])
@@ -131,34 +136,58 @@ def _compute(work: Workload, task: Task) -> Run:
         pairs_available=int(learn.available.sum()),
         distinct_cost=float(distinct["cost"].sum()),
         dense_cost=float(np.nansum(learn.cost)),
-        note=deviations(task.router, task.options, work, task.kind),
+        note=deviations(key.router, key.options, work, key.kind),
     )
 
 
 _READING = threading.Lock()  # Python 3.11 cannot parse source in two threads at once
 
 
+PACKAGE = Path(__file__).parents[1]
+SCIENCE = ("encoders", "workloads", "judging", "routers")  # rooms whose code can change a number
+LOADING = ("workloads/originals", "workloads/recorded")  # their work is in the workload, which counts by itself
+
+
+@cache
+def code_version(without: frozenset[Path] = frozenset()) -> str:
+    """A hash of the code and of the texts that can change a result; ``without`` names files that play no part in it."""
+    files = {path for room in SCIENCE for path in (PACKAGE / room).rglob("*.py")} | {Path(__file__)}
+    files -= {path for folder in LOADING for path in (PACKAGE / folder).rglob("*.py")}
+    texts = data_folder() / "descriptions.csv"
+    return digest_of(digest_of_files(PACKAGE, files - without), texts.read_bytes())
+
+
 def code_of(kind: type) -> str | None:
-    """A hash of the code behind a router's results, other routers' files left out; None where it cannot be read.
+    """A hash of the code behind a router's results, other methods' files left out; None where it cannot be read.
 
     A router that a user registered counts with the source of its class, and is not remembered where that has none.
     """
     parts = [base for base in kind.__mro__ if base is not object and not base.__module__.startswith("sklearn.")]
-    own = [base for base in parts if base.__module__.startswith(f"{__package__}.")]
-    others = {
-        Path(inspect.getfile(other)) for other in ROUTERS.values() if other.__module__.startswith(f"{__package__}.")
-    }
+    own = [base for base in parts if base.__module__.startswith("saverouter.")]
     try:
         with _READING:
             sources = [inspect.getsource(base) for base in parts if base not in own]
     except (OSError, TypeError):
         return None
-    return digest_of(code_version(frozenset(others - {Path(inspect.getfile(base)) for base in own})), *sources)
+    return digest_of(code_version(_methods() - {file for base in own for file in _files_of(base)}), *sources)
 
 
-def keep(task: Task, done: Run) -> None:
+def _methods() -> frozenset[Path]:
+    """The files of all routers, without what they share."""
+    routers = PACKAGE / "routers"
+    plain = {path for path in routers.glob("*.py") if path.stem not in ("__init__", "base")}
+    return frozenset(plain | set((routers / "saverouter").glob("*.py")))
+
+
+def _files_of(kind: type) -> list[Path]:
+    """The file of a class, or all of its folder where it is a package of its own."""
+    path = Path(inspect.getfile(kind))
+    return list(path.parent.glob("*.py")) if path.name == "__init__.py" else [path]
+
+
+def keep(key: RunKey, done: Run) -> None:
     """Remember a run; one that is remembered already stays as it is."""
-    if task.key is None or task.is_done:
+    if key.digest is None or key.is_done:
         return
     result = done.result
     kept = {
@@ -172,13 +201,13 @@ def keep(task: Task, done: Run) -> None:
         "frontier": result.frontier.to_dict("list"),
         "counted": counted,
     }
-    with atomic_path(task.path) as temporary:
+    with atomic_path(key.path) as temporary:
         temporary.write_text(json.dumps(record))
 
 
-def recall(task: Task) -> Run:
+def recall(key: RunKey) -> Run:
     """A run that was kept."""
-    kept = json.loads(task.path.read_text())
+    kept = json.loads(key.path.read_text())
     reference = Reference(**kept["reference"])
     result = Result(frontier=pd.DataFrame(kept["frontier"]), reference=reference, **kept["result"])
     return Run(result, **kept["counted"])

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import seaborn as sns
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator
 
-from .evaluate import Result
+from ..judging import Result
 
 PALETTE = [*sns.color_palette("colorblind"), (0.35, 0.1, 0.1)]
 MARKERS = "osD^vP<>phd*"  # one more than there are colours, so that no two of many routers look alike
@@ -20,8 +24,8 @@ def style() -> None:
     plt.rcParams.update({"figure.facecolor": "white", "figure.figsize": (8, 4.5), "svg.hashsalt": "saverouter"})
 
 
-def panels(names) -> tuple:
-    """A figure with one panel a name, two in a row, and the panels by name."""
+def panels(names: Iterable[str]) -> tuple[Figure, dict[str, Axes]]:
+    """A figure with one panel per name, two in a row, and the panels by name."""
     names = list(names)
     rows, columns = (1, 1) if len(names) == 1 else ((len(names) + 1) // 2, 2)
     figure, axes = plt.subplots(rows, columns, figsize=(5.5 * columns, 3.7 * rows + 1), squeeze=False)
@@ -30,7 +34,7 @@ def panels(names) -> tuple:
     return figure, dict(zip(names, axes.flat, strict=False))
 
 
-def legend_below(figure, columns: int = 6) -> None:
+def legend_below(figure: Figure, columns: int = 6) -> None:
     """One legend for all panels, under them."""
     handles, labels = figure.axes[0].get_legend_handles_labels()
     columns = min(columns, 3) if len(figure.axes) == 1 else columns
@@ -40,7 +44,7 @@ def legend_below(figure, columns: int = 6) -> None:
     figure.tight_layout(rect=(0, (0.1 + 0.28 * lines) / height, 1, 1))
 
 
-def payback(results: dict[str, Result], volume: float | None = None, ax=None):
+def payback(results: dict[str, Result], volume: float | None = None, ax: Axes | None = None) -> Axes:
     """Net saving over deployment volume, in units of what the best single model costs; break-even points marked.
 
     ``volume`` is the right end of the axis; by default a little beyond the latest break-even point.
@@ -69,7 +73,7 @@ def payback(results: dict[str, Result], volume: float | None = None, ax=None):
     return ax
 
 
-def _label_ends(ax, x: float, ends: list[tuple[float, str, tuple]]) -> None:
+def _label_ends(ax: Axes, x: float, ends: list[tuple[float, str, tuple]]) -> None:
     """Names right of the lines' ends, pushed apart where they would overlap."""
     if not ends:
         return
@@ -82,9 +86,10 @@ def _label_ends(ax, x: float, ends: list[tuple[float, str, tuple]]) -> None:
 
 
 def frontier(
-    results: dict[str, Result], ax=None, title: str = "", lines: tuple[str, ...] | None = None, legend: bool = True
-):
-    """Quality against serving cost relative to the best single model, which is the cross.
+    results: dict[str, Result], ax: Axes | None = None, title: str = "", lines: tuple[str, ...] | None = None,
+    legend: bool = True,
+) -> Axes:  # fmt: skip
+    """Quality against serving cost relative to the best single model (the cross).
 
     Dots are peaks. With ``lines``, only those routers are drawn as lines; of the others the peak alone is shown, and the
     axis starts at the lowest peak.
@@ -113,7 +118,7 @@ def frontier(
     return ax
 
 
-def saturation(curve: pd.DataFrame, recovered: pd.Series, ax=None):
+def saturation_curve(curve: pd.DataFrame, recovered: pd.Series, ax: Axes | None = None) -> Axes:
     """Peak score against the share of supervision, with the point from which 99% of full supervision is kept."""
     ax = ax or plt.subplots()[1]
     for colour, (name, points) in zip(PALETTE, curve.groupby("router", sort=False), strict=False):
@@ -132,8 +137,10 @@ def saturation(curve: pd.DataFrame, recovered: pd.Series, ax=None):
     return ax
 
 
-def variants(table: pd.DataFrame, paper: pd.DataFrame, metric: str, ax, label: str = "", source: str = "simulated"):
-    """A row a variant: measured (dot, with the standard deviation over draws) and published (hollow diamond)."""
+def variants(
+    table: pd.DataFrame, paper: pd.DataFrame, metric: str, ax: Axes, label: str = "", source: str = "simulated"
+) -> Axes:
+    """One row per variant: measured (dot, with the standard deviation over draws) and published (hollow diamond)."""
     names = table["variant"].tolist()
     places = np.arange(len(names))[::-1]
     spread = table.get(f"{metric}_sd", pd.Series(np.nan, table.index))
@@ -151,17 +158,17 @@ def variants(table: pd.DataFrame, paper: pd.DataFrame, metric: str, ax, label: s
     return ax
 
 
-def budget(curve: pd.DataFrame, metric: str, ax, title: str = "", label: str = ""):
+def budget(curve: pd.DataFrame, metric: str, ax: Axes, title: str = "", label: str = "") -> Axes:
     """A metric against K: SaveRouter's purchases, and as many at random with their standard deviation over draws.
 
     For the peak score a dashed line shows the largest K. A point that is not reached is left out.
     """
-    for colour, (policy, name) in zip(PALETTE, (("ucb", "SaveRouter"), ("random", "Random-K")), strict=False):
-        points = curve[curve["policy"] == policy].replace(np.inf, np.nan).sort_values("k")
+    for colour, (rule, name) in zip(PALETTE, (("ucb", "SaveRouter"), ("random", "Random-K")), strict=False):
+        points = curve[curve["acquisition"] == rule].replace(np.inf, np.nan).sort_values("k")
         ax.errorbar(points["k"], points[metric], yerr=points[f"{metric}_sd"].fillna(0), fmt="o-", color=colour, ms=5,
                     capsize=3, label=name)  # fmt: skip
     if metric == "peak_score":
-        ours = curve[curve["policy"] == "ucb"].set_index("k")["peak_score"]
+        ours = curve[curve["acquisition"] == "ucb"].set_index("k")["peak_score"]
         ax.axhline(ours[ours.index.max()], color="0.4", lw=1, ls="--", label="SaveRouter at the largest K")
         ax.axhline(curve["best_single"].iloc[0], color="0.4", lw=1, ls=":", label="best single model")
     else:
@@ -170,13 +177,13 @@ def budget(curve: pd.DataFrame, metric: str, ax, title: str = "", label: str = "
         ax.yaxis.set_major_formatter(lambda y, _: short(y))
         ax.yaxis.set_minor_formatter(lambda y, _: "")
     budgets = sorted(curve["k"].unique())
-    ax.set(xlabel="K, outcomes bought a query", ylabel=label, title=title, xticks=budgets)
+    ax.set(xlabel="K, outcomes bought per query", ylabel=label, title=title, xticks=budgets)
     ax.set_xlim(budgets[0] - 0.5, budgets[-1] + 0.5)  # a single point would sit on the frame
     return ax
 
 
-def targets(table: pd.DataFrame, ax, title: str = ""):
-    """Break-even volume against the quality target, a line a router; a target it cannot reach or save at is left out."""
+def targets(table: pd.DataFrame, ax: Axes, title: str = "") -> Axes:
+    """Break-even volume against the quality target, one line per router; a target where it never pays back is left out."""
     for number, (name, points) in enumerate(table.groupby("method", sort=False)):
         points = points.replace(np.inf, np.nan).sort_values("target")
         ours = name == "SaveRouter"
@@ -191,7 +198,7 @@ def targets(table: pd.DataFrame, ax, title: str = ""):
     return ax
 
 
-def arrivals(table: pd.DataFrame, ax, title: str = ""):
+def arrival_scores(table: pd.DataFrame, ax: Axes, title: str = "") -> Axes:
     """Peak score for each arriving model: a tenth of its feedback, all of it, and the best dense router."""
     places = np.arange(len(table))
     for colour, marker, (kind, name) in zip(PALETTE, "osD", (
@@ -203,8 +210,8 @@ def arrivals(table: pd.DataFrame, ax, title: str = ""):
     return ax
 
 
-def seeds(table: pd.DataFrame, metric: str, ax, label: str = ""):
-    """Every seed as a dot, a column a benchmark and router; how often it is not reached stands above them."""
+def seeds(table: pd.DataFrame, metric: str, ax: Axes, label: str = "") -> Axes:
+    """Every seed as a dot, one column per benchmark and router; the number above counts the seeds that never reach it."""
     methods = list(dict.fromkeys(table["method"]))
     for column, (_, rows) in enumerate(table.groupby("benchmark", sort=False)):
         for number, method in enumerate(methods):

@@ -5,15 +5,16 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 
 import nbformat
+from nbclient import NotebookClient
+from nbformat import NotebookNode
 
-from .cache import atomic_path, digest_of
-from .errors import SaveRouterError
+from ..errors import SaveRouterError, did_you_mean
+from ..files import atomic_path, digest_of
 
-NOTEBOOKS = Path(__file__).resolve().parents[1] / "notebooks"
+NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
 KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
 QUIET = ["--log-level=CRITICAL"]  # else a kernel warns of its own sockets, and of being told to stop
 
@@ -40,24 +41,22 @@ def _named(name: str, found: list[Path]) -> Path:
         if wanted in (path.stem, path.stem[:2], path.stem[3:]):
             return path
     stems = [path.stem for path in found]
-    topics = {stem[3:]: stem for stem in stems} | {stem: stem for stem in stems}
-    close = [topics[match] for match in get_close_matches(wanted, topics, n=1)]
-    hint = f"did you mean '{close[0]}'? " if close else ""
-    raise SaveRouterError(f"unknown notebook '{name}': {hint}there are {', '.join(stems)}")
+    raise SaveRouterError(f"unknown notebook '{name}': {did_you_mean(wanted, stems)}there are {', '.join(stems)}")
 
 
-def read(path: str | Path):
+def read_notebook(path: str | Path) -> NotebookNode:
+    """A notebook from its file."""
     return nbformat.read(path, as_version=4)
 
 
-def tagged(notebook, tag: str):
+def tagged(notebook: NotebookNode, tag: str) -> NotebookNode | None:
     """The first cell with that tag, or None."""
     return next((cell for cell in notebook.cells if tag in cell.metadata.get("tags", [])), None)
 
 
 def declared_parameters(path: str | Path) -> dict:
     """Name and default of every parameter; the cell tagged ``parameters`` may hold plain literals only."""
-    cell = tagged(read(path), "parameters")
+    cell = tagged(read_notebook(path), "parameters")
     if cell is None:
         return {}
     declared = {}
@@ -73,11 +72,11 @@ def declared_parameters(path: str | Path) -> dict:
 
 def source_fingerprint(path: str | Path) -> str:
     """A hash of what a notebook says and does; its outputs and other metadata do not matter."""
-    cells = read(path).cells
+    cells = read_notebook(path).cells
     return digest_of([[cell.cell_type, cell.source, sorted(cell.metadata.get("tags", []))] for cell in cells])
 
 
-def cell_text(cell) -> str:
+def cell_text(cell: NotebookNode) -> str:
     """What a cell printed or returned, as text."""
     texts = []
     for output in cell.get("outputs", []):
@@ -108,7 +107,7 @@ class Card:
 
 def card(path: str | Path) -> Card:
     """Title, question, verdict and key figure of an executed notebook."""
-    notebook = read(path)
+    notebook = read_notebook(path)
     prose = "\n\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
     found = re.search(r"^# +(.+)$", prose, re.MULTILINE)
     title = _plain(found[1]) if found else Path(path).stem
@@ -125,7 +124,7 @@ def card(path: str | Path) -> Card:
 
 def alt_texts(path: str | Path) -> dict[str, str]:
     """What the figures of each code cell show, by the cell's id: its ``# alt:`` comment, or the heading above it."""
-    notebook, shown = read(path), card(path)
+    notebook, shown = read_notebook(path), card(path)
     key_figure, heading, texts = tagged(notebook, "key-figure"), shown.title, {}
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
@@ -166,17 +165,15 @@ def _first_image(cell) -> tuple[str, str] | None:
 
 def refresh(path: str | Path) -> None:
     """Execute a notebook in place at its own defaults, and store nothing that differs between two machines."""
-    from nbclient import NotebookClient
-
     path = Path(path)
-    notebook = read(path)
+    notebook = read_notebook(path)
     options = {"timeout": None, "kernel_name": KERNEL["name"], "record_timing": False, "extra_arguments": QUIET}
     NotebookClient(notebook, resources={"metadata": {"path": str(path.parent)}}, **options).execute()
     with atomic_path(path) as temporary:
         nbformat.write(tidy(notebook), temporary)
 
 
-def tidy(notebook):
+def tidy(notebook: NotebookNode) -> NotebookNode:
     """Drop timings, file names and the interpreter's patch version; give every cell a stable id."""
     notebook.metadata = nbformat.from_dict({"kernelspec": KERNEL, "language_info": {"name": "python"}})
     notebook.nbformat_minor = max(notebook.nbformat_minor, 5)

@@ -11,17 +11,19 @@ import platform
 import re
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import TypeVar
 
 import pandas as pd
 
-from .cache import atomic_path
-from .errors import SaveRouterError
+from ..errors import SaveRouterError
+from ..files import atomic_path
 
+Table, Drawn = TypeVar("Table"), TypeVar("Drawn")
 WATERMARK = ("numpy", "pandas", "scikit-learn", "torch", "sentence-transformers")
 DISTRIBUTION = "saverouter-workbook"
 
 
-def save_table(frame, name: str):
+def save_table(frame: Table, name: str) -> Table:
     """Write a frame (or a styled one) as ``tables/<name>.csv``; return it unchanged."""
     if target := _target("tables", f"{_checked(name)}.csv"):
         plain = getattr(frame, "data", frame)  # a Styler keeps its frame there
@@ -31,7 +33,7 @@ def save_table(frame, name: str):
     return frame
 
 
-def save_figure(figure, name: str):
+def save_figure(figure: Drawn, name: str) -> Drawn:
     """Write a figure, or the figure of some axes, as ``figures/<name>.png`` and ``.svg``; return the argument."""
     _checked(name)
     for suffix, options in (("png", {"dpi": 150}), ("svg", {"metadata": {"Date": None}})):

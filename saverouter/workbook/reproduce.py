@@ -1,4 +1,4 @@
-"""The command that reproduces everything: ``python -m saverouter.reproduce --profile standard``.
+"""The command that reproduces everything: ``python -m saverouter.workbook.reproduce --profile standard``.
 
 It says what a run will take, runs the notebooks, and leaves HTML, tables, figures and an index page in
 ``reports/<profile>/``. Started again after an interruption, it goes on where it stopped.
@@ -14,9 +14,10 @@ import sys
 import time
 from pathlib import Path
 
+from ..errors import SaveRouterError
+from ..progress import duration, listening, say
+from ..studies import PROFILES, profile
 from . import notebooks, runner
-from .errors import SaveRouterError
-from .profiles import PROFILES, profile
 
 # Minutes of one core that a notebook takes with an empty cache, at each of PROFILES, without the runs of Table 1. One
 # without a row was not measured. At paper they are those of one run that followed one at standard.
@@ -33,13 +34,18 @@ MEGABYTES = (200, 1_300, 4_500)
 def main(arguments: list[str] | None = None) -> int:
     """Exit status: 0 all fine, 1 a notebook failed, 2 unusable arguments, 130 interrupted."""
     options = parser().parse_args(arguments)
+    with listening(sys.stdout):
+        return _main(options)
+
+
+def _main(options: argparse.Namespace) -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that files and kernels are cleared away
     try:
         selected = notebooks.select(_split(options.notebook), options.notebooks)
         if options.list:
             return list_notebooks(selected)
         if options.refresh:
-            return refresh(selected)
+            return refresh_all(selected)
         return reproduce(selected, options)
     except SaveRouterError as error:
         print(f"error: {error}", file=sys.stderr)
@@ -51,7 +57,9 @@ def main(arguments: list[str] | None = None) -> int:
 
 def parser() -> argparse.ArgumentParser:
     description = __doc__.split("\n\n")[1]
-    parser = argparse.ArgumentParser("python -m saverouter.reproduce", description=description, allow_abbrev=False)
+    parser = argparse.ArgumentParser(
+        "python -m saverouter.workbook.reproduce", description=description, allow_abbrev=False
+    )
     parser.add_argument("--profile", default="standard", help=f"size of the run: {', '.join(PROFILES)} (standard)")
     parser.add_argument("--notebook", action="append", metavar="NN", help="only these: 02, or 00,02 (all)")
     parser.add_argument("--benchmark", help="for the notebooks that have this parameter")
@@ -73,28 +81,26 @@ def reproduce(selected: list[Path], options: argparse.Namespace) -> int:
     given = {name: getattr(options, name) for name in ("benchmark", "source", "settings", "seed")}
     optional = {name: value for name, value in given.items() if value is not None}
     required = dict(_assignment(text) for text in options.set)
-    tasks = runner.plan(selected, profile(options.profile).name, optional, required, options.reports)
-    waiting = [task for task in tasks if options.force or not task.is_done()]
-    say(
-        f"profile {options.profile}, {len(tasks)} notebook(s), {len(waiting)} to run: {estimate(waiting, options.jobs)}"
-    )
-    outcomes = runner.run(tasks, jobs=max(1, options.jobs), force=options.force, say=say, minutes=minutes)
+    jobs = runner.plan(selected, profile(options.profile).name, optional, required, options.reports)
+    waiting = [job for job in jobs if options.force or not job.is_done()]
+    say(f"profile {options.profile}, {len(jobs)} notebook(s), {len(waiting)} to run: {estimate(waiting, options.jobs)}")
+    outcomes = runner.run_jobs(jobs, at_a_time=max(1, options.jobs), force=options.force, minutes=minutes)
     failed = [outcome for outcome in outcomes if outcome.status == "failed"]
-    own = tasks[0].reports / "index.html"
+    own = jobs[0].reports / "index.html"
     say(f"report: {shown(own.parents[1] / own.name)}, for this profile {shown(own)}")
     if failed:
-        say(f"{len(failed)} of {len(tasks)} failed: {', '.join(outcome.name for outcome in failed)}")
-        say(f"their outputs up to the error: {shown(tasks[0].failed.parent)}/*.failed.ipynb")
+        say(f"{len(failed)} of {len(jobs)} failed: {', '.join(outcome.name for outcome in failed)}")
+        say(f"their outputs up to the error: {shown(jobs[0].failed.parent)}/*.failed.ipynb")
     return 1 if failed else 0
 
 
-def refresh(selected: list[Path]) -> int:
+def refresh_all(selected: list[Path]) -> int:
     """Regenerate the outputs that are committed."""
     for path in selected:
         start = time.monotonic()
         say(f"{path.stem}: started")
         notebooks.refresh(path)
-        say(f"{path.stem}: refreshed after {runner.duration(time.monotonic() - start)}")
+        say(f"{path.stem}: refreshed after {duration(time.monotonic() - start)}")
     return 0
 
 
@@ -106,36 +112,32 @@ def list_notebooks(selected: list[Path]) -> int:
     return 0
 
 
-def estimate(tasks: list[runner.Task], jobs: int = 1) -> str:
+def estimate(jobs: list[runner.Job], at_a_time: int = 1) -> str:
     """Time and disk, before a run starts."""
-    if not tasks:
+    if not jobs:
         return "nothing has changed since they finished"
-    column = PROFILES.index(tasks[0].parameters["profile"])
-    known = [MINUTES[task.name[:2]][column] for task in tasks if task.name[:2] in MINUTES]
-    shared = SHARED[column] if any(task.name[:2] in SHARED_BY for task in tasks) else 0
-    together = max(1, min(jobs, 2, len(tasks)))
-    time_needed = [f"about {runner.duration(60 * (sum(known) + shared) / together)} on two cores"] if known else []
-    if len(known) < len(tasks):
-        time_needed.append(f"{len(tasks) - len(known)} not timed yet")
+    column = PROFILES.index(jobs[0].parameters["profile"])
+    known = [MINUTES[job.name[:2]][column] for job in jobs if job.name[:2] in MINUTES]
+    shared = SHARED[column] if any(job.name[:2] in SHARED_BY for job in jobs) else 0
+    together = max(1, min(at_a_time, 2, len(jobs)))
+    time_needed = [f"about {duration(60 * (sum(known) + shared) / together)} on two cores"] if known else []
+    if len(known) < len(jobs):
+        time_needed.append(f"{len(jobs) - len(known)} not timed yet")
     return f"{' and '.join(time_needed)}, up to {MEGABYTES[column]:,} MB of disk"
 
 
-def minutes(task: runner.Task) -> float:
+def minutes(job: runner.Job) -> float:
     """How long a notebook takes at its profile, to start the longest first; one that was never timed may be the longest.
 
     Shared runs count for the first that needs them: two that begin with the same runs would wait for each other.
     """
-    row, column = MINUTES.get(task.name[:2]), PROFILES.index(task.parameters["profile"])
-    return row[column] + SHARED[column] * (task.name[:2] == SHARED_BY[0]) if row else float("inf")
+    row, column = MINUTES.get(job.name[:2]), PROFILES.index(job.parameters["profile"])
+    return row[column] + SHARED[column] * (job.name[:2] == SHARED_BY[0]) if row else float("inf")
 
 
 def shown(path: Path) -> str:
     """A path as short as it can be written from here."""
     return os.path.relpath(path) if path.is_relative_to(Path.cwd()) else str(path)
-
-
-def say(text: str) -> None:
-    print(text, flush=True)
 
 
 def _split(names: list[str] | None) -> list[str]:

@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 from IPython.display import HTML
 
-from .claims import FAILS
-from .plots import short
-from .published import main_results, published
-from .runs import Run
+from ..paper import main_results, published
+from ..paper.claims import FAILS
+from ..studies import Run
+from .figures import short
 
 COLUMNS = {"peak_score": "P_s", "cost_ratio": "CR", "sa_bep": "SA-BEP", "sa_cr": "SA-CR@1M"}
 RISING = {"P_s"}
@@ -17,7 +17,7 @@ CHOSEN = "chosen on test outcomes"  # said by every table of operating points
 
 
 def measured(runs: dict[str, Run]) -> pd.DataFrame:
-    """A row a router: the paper's four metrics, C_0, how much was bought, and what differs from the publication."""
+    """One row per router: the paper's four metrics, C_0, how much was bought, and what differs from the publication."""
     rows = {
         name: {**{title: done.result.metrics()[key] for key, title in COLUMNS.items()},
                "C_0": done.result.supervision_cost, "bought": done.supervision_share, "notes": done.note}
@@ -31,7 +31,7 @@ def beside(
 ) -> pd.DataFrame:
     """Two frames of one study, matched by their keys: each metric measured here and published, in the paper's order.
 
-    ``columns`` names the metrics and their titles; one that only one of the frames has stands alone.
+    ``columns`` names the metrics and their titles; a metric that only one of the frames has stands alone.
     """
     frames = {"measured": measured, "published": paper}
     shared = measured[keys].drop_duplicates()
@@ -70,7 +70,7 @@ def synthetic_point(benchmark: str, runs: dict[str, Run]) -> pd.DataFrame:
 
 
 def supervision(benchmark: str, runs: dict[str, Run]) -> pd.DataFrame:
-    """What the routers with partial feedback were charged, as a share of dense supervision, beside the paper's charge."""
+    """What the routers with sparse supervision were charged, as a share of dense supervision, beside the paper's charge."""
     paper = (
         published("supervision")
         .query("benchmark == @benchmark")
@@ -91,7 +91,7 @@ def supervision(benchmark: str, runs: dict[str, Run]) -> pd.DataFrame:
 
 
 def by_target(table: pd.DataFrame) -> pd.DataFrame:
-    """A row a method and a column a quality target, with entries "CR / SA-BEP / SA-CR@1M" as the paper prints them."""
+    """One row per method, one column per quality target, with entries "CR / SA-BEP / SA-CR@1M" as the paper prints them."""
     entries = table.assign(entry=[
         f"{_fixed(cost)} / {short(volume)} / {_fixed(bill)}"
         for cost, volume, bill in zip(table["cost_ratio"], table["sa_bep"], table["sa_cr"], strict=True)
@@ -150,7 +150,7 @@ def _writer(metric: str):
 
 
 def _fixed(value) -> str:
-    """0.2320 as the paper prints it, 22,000 and 58,642.25 where it is no fraction; anything that is not finite as it is."""
+    """0.2320 as the paper prints it, 22,000 and 58,642.25 from 10 on; anything that is not finite as it is."""
     if not isinstance(value, float) or not np.isfinite(value):
         return str(value)
     return f"{value:.4f}" if abs(value) < 10 else f"{value:,.2f}".removesuffix(".00")

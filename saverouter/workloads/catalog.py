@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import os
-from importlib import resources
 from pathlib import Path
 
 import numpy as np
 
-from .errors import SaveRouterError, did_you_mean
+from ..errors import SaveRouterError, did_you_mean, seed_of, whole
 from .originals import LOADERS, load_original
-from .readers import read_table
+from .recorded import paretobandit
 from .simulate import benchmarks, simulate
+from .tables import read_table
 from .workload import Workload
 
 
@@ -45,8 +44,9 @@ def load(name: str | os.PathLike, *, size: int | None = None, seed: int | None =
 
 def sample(work: Workload, size: int, seed: int = 0) -> Workload:
     """Some of the queries of a workload, drawn at random and kept in their order."""
-    if not 1 <= size <= len(work):
+    if whole("size", size, 1, "a whole number of queries") > len(work):
         raise SaveRouterError(f"size is {size}; {work.name} has {len(work):,} queries")
+    seed_of(seed)
     return work.take(np.sort(np.random.default_rng(seed).choice(len(work), size, replace=False)))
 
 
@@ -60,34 +60,4 @@ def _find(text: str) -> Path:
     raise SaveRouterError(
         f"no workload or file is called {text!r}; {did_you_mean(text, names(), cutoff=0.5)}there are {', '.join(names())}, "
         "and the path of any CSV or Parquet file will do"
-    )
-
-
-def paretobandit() -> Workload:
-    """Real rewards and USD costs of three models on 3,609 prompts, from the package of that name (Apache-2.0).
-
-    The reward is a judge's score between 0 and 1. The package's validation and hold-out files are joined in
-    that order; the source of a prompt is its task.
-    """
-    folder = resources.files("pareto_bandit") / "data" / "examples"
-    records, origin = [], []
-    for part in ("val", "test_holdout"):
-        # Prompts contain other line separators, so only "\n" ends a record.
-        lines = [line for line in (folder / f"{part}.jsonl").read_text(encoding="utf-8").split("\n") if line.strip()]
-        records += [json.loads(line) for line in lines]
-        origin += [f"{part}-{number:04d}" for number in range(len(lines))]
-    models = list(records[0]["arms"])
-    outcomes = np.array(
-        [[[r["arms"].get(m, {}).get(kind, np.nan) for m in models] for kind in ("reward", "cost")] for r in records],
-        dtype=np.float64,
-    )
-    return Workload(
-        query_ids=origin,
-        prompts=[r["prompt"] for r in records],
-        tasks=[r["source"] for r in records],
-        models=models,
-        quality=outcomes[:, 0],
-        cost=outcomes[:, 1],
-        name="paretobandit",
-        provenance=("recorded rewards and USD costs shipped in the package paretobandit 0.1.1 (Apache-2.0)",),
     )

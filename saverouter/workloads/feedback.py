@@ -7,12 +7,20 @@ outcomes; every revelation is charged. What was spent is C_0 of the paper, for e
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from typing import TypeAlias
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
-from .errors import SaveRouterError
-from .workload import Queries, Workload
+from ..errors import SaveRouterError
+from ._replay import replay_pass
+from .queries import Queries
+
+Rule: TypeAlias = Callable[..., int]
+Passes: TypeAlias = Iterable[tuple[np.random.Generator, np.ndarray]]
+Bought: TypeAlias = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]  # rows, models, quality, cost
 
 
 def model_means(values: np.ndarray) -> np.ndarray:
@@ -44,6 +52,13 @@ class Feedback(ABC):
     def __len__(self) -> int:
         return len(self.queries)
 
+    def __repr__(self) -> str:
+        bought = sum(len(rows) for rows, *_ in self._bought)
+        return (
+            f"<{type(self).__name__}: {len(self):,} queries x {len(self.models)} models, {bought:,} outcomes bought for "
+            f"{self.spent:.6g}>"
+        )
+
     @abstractmethod
     def _outcomes(self, rows: np.ndarray, models: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Quality and cost of the pairs."""
@@ -55,7 +70,7 @@ class Feedback(ABC):
             return np.ones((len(queries), len(self.models)), dtype=bool)
         return queries.available
 
-    def reveal(self, query_rows, models) -> tuple[np.ndarray, np.ndarray]:
+    def reveal(self, query_rows: ArrayLike, models: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
         """Buy the outcomes of pairs, given as rows of the queries and models (positions or names).
 
         Either side may be a single value, which is paired with all of the other. Asking again for a
@@ -69,6 +84,18 @@ class Feedback(ABC):
         self._bought.append((rows.copy(), columns.copy(), quality, cost))
         self._spent += float(cost.sum(dtype=np.float64))
         return quality, cost
+
+    def in_turn(
+        self, choose: Rule, passes: Passes, groups: np.ndarray, open_pairs: np.ndarray, options: np.ndarray
+    ) -> Bought:
+        """Buy one outcome after another, each chosen in the light of those before; rows, models, quality and cost.
+
+        ``choose(rng, is_open, counts, sums, model_counts, model_sums, options)`` names the next model for a query, or -1 for
+        none: from the models open to it, from how often each was bought and the sum of its qualities, in the query's
+        group and in all. It is written in the NumPy that numba compiles. ``passes`` are pairs of a generator and an order
+        of the queries; statistics start afresh in each, and a bought pair is closed in ``open_pairs`` for good.
+        """
+        return one_by_one(self, choose, passes, groups, open_pairs, options)
 
     def _columns(self, models) -> np.ndarray:
         columns = np.atleast_1d(np.asarray(models))
@@ -115,26 +142,51 @@ class Feedback(ABC):
 
 
 class ReplayFeedback(Feedback):
-    """Feedback replayed from a recorded workload."""
+    """Feedback replayed from a recorded workload, which keeps the table to itself: only what is bought comes out."""
 
-    def __init__(self, work: Workload):
-        super().__init__(work.queries, work.models)
-        self._work = work
+    def __init__(self, queries: Queries, quality: np.ndarray, cost: np.ndarray) -> None:
+        super().__init__(queries, queries.models)
+        self._quality, self._cost = np.ascontiguousarray(quality), cost
 
     def _outcomes(self, rows, models):
-        return self._work.quality[rows, models], self._work.cost[rows, models]
+        return self._quality[rows, models], self._cost[rows, models]
 
     @property
     def prices(self) -> np.ndarray:
         """(M,) price list: what a call to each model costs on average. Providers publish it, so it is free."""
-        return model_means(self._work.cost)
+        return model_means(self._cost)
 
-    def play(self, strategy) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Run a one-outcome-at-a-time strategy at the speed of compiled code.
-
-        ``strategy`` gets the recorded qualities, reads one pair a step, the one it buys, and returns
-        all pairs it bought. They are revealed, and charged, through the same door. A strategy that reads
-        anything else is caught by the test that corrupts every outcome nobody bought.
-        """
-        rows, models = strategy(self._work.quality)
+    def in_turn(
+        self, choose: Rule, passes: Passes, groups: np.ndarray, open_pairs: np.ndarray, options: np.ndarray
+    ) -> Bought:
+        parts = []
+        for rng, order in passes:
+            models = replay_pass(choose, rng, order, groups, open_pairs, self._quality, options)
+            parts.append((order[models >= 0], models[models >= 0]))
+        rows, models = (np.concatenate(part) for part in zip(*parts, strict=True))
         return (rows, models, *self.reveal(rows, models))
+
+
+def one_by_one(
+    feedback: Feedback, choose: Rule, passes: Passes, groups: np.ndarray, open_pairs: np.ndarray, options: np.ndarray
+) -> Bought:
+    """``Feedback.in_turn`` for anything that can ``reveal``: buy an outcome, learn from it, choose the next."""
+    n_groups, size, bought = int(groups.max()) + 1, open_pairs.shape[1], []
+    for rng, order in passes:
+        counts, sums = np.zeros((n_groups, size)), np.zeros((n_groups, size))
+        model_counts, model_sums = np.zeros(size), np.zeros(size)
+        for row in order:
+            group = groups[row]
+            with np.errstate(divide="ignore", invalid="ignore"):  # of models that are closed anyway
+                model = choose(rng, open_pairs[row], counts[group], sums[group], model_counts, model_sums, options)
+            if model < 0:
+                continue
+            quality, cost = feedback.reveal(np.array([row]), np.array([model]))
+            bought.append((row, model, quality[0], cost[0]))
+            open_pairs[row, model] = False
+            counts[group, model] += 1
+            sums[group, model] += quality[0]
+            model_counts[model] += 1
+            model_sums[model] += quality[0]
+    rows, models, quality, cost = (np.array(column) for column in zip(*bought, strict=True))
+    return rows, models, quality, cost

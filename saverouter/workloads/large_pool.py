@@ -11,7 +11,7 @@ import re
 
 import numpy as np
 
-from .errors import SaveRouterError
+from ..errors import SaveRouterError
 
 PRODUCT = re.compile(r"-(\d+(?:\.\d+)?(?:x\d+(?:\.\d+)?)+)b", re.IGNORECASE)
 PLAIN = re.compile(r"-(\d+(?:\.\d+)?)\s*b\b", re.IGNORECASE)
@@ -20,8 +20,8 @@ PLAIN = re.compile(r"-(\d+(?:\.\d+)?)\s*b\b", re.IGNORECASE)
 def models_by_rule(rule: dict, listed: list[dict]) -> list[dict]:
     """The listed models and those of the rule, sorted by name, each with its price by size.
 
-    Qualities are drawn around their size's, and kept ``below_best`` under the best listed one: which model is best is
-    a fact of a benchmark, and must not depend on a draw.
+    Qualities are drawn around the mean of their size, and kept ``below_best`` under the best listed one: which model is
+    best must not depend on a draw.
     """
     rng = np.random.default_rng(rule["seed"])
     ceiling = max(model["quality"] for model in listed) - rule["below_best"]
@@ -43,9 +43,9 @@ def models_by_rule(rule: dict, listed: list[dict]) -> list[dict]:
 
 
 def billions(name: str) -> float | None:
-    """Parameters in billions, from the size after a hyphen, by RouterEval's rule; None where a name tells none.
+    """Parameters in billions, from the size after a hyphen, by RouterEval's rule; None where the name has none.
 
-    A product counts wherever it stands, by its whole part: 56 of "-8x7b", 7 of "-4x1.8b". Else it is the first plain size:
+    A product counts wherever it stands, by its whole part: 56 of "-8x7b", 7 of "-4x1.8b". Otherwise the first plain size counts:
     7 of "-7b", 1.5 of "-1.5b".
     """
     if product := PRODUCT.search(name):

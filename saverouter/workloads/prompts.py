@@ -1,7 +1,7 @@
 """Readable prompts for simulated queries, put together from the templates and vocabularies of a specification.
 
 The words matter: a task is recognised by its subject and topics, and topics and levels carry part of a query's
-difficulty. People, places, settings and formats carry none, as most words of a real prompt.
+difficulty. People, places, settings and formats carry none, like most words of a real prompt.
 """
 
 from __future__ import annotations

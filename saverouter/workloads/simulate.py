@@ -2,7 +2,7 @@
 
 One generator serves all; every number is in ``data/simulated/<name>.json``. A specification describes a fixed
 world (which model is good at which task, which topics are hard); ``seed`` draws the queries that are asked in it.
-Calibrated on facts about the data alone (``calibration`` shows them), never on how a router scores.
+Calibrated on facts about the data alone (``paper.facts`` shows them), never on how a router scores.
 """
 
 from __future__ import annotations
@@ -11,21 +11,16 @@ import json
 from functools import cache
 
 import numpy as np
-import pandas as pd
 
-from .acquisition import acquire
-from .errors import SaveRouterError
-from .evaluate import best_single
-from .paths import data_folder
-from .phrases import Wording, compose
-from .pools import models_by_rule
+from ..errors import SaveRouterError, seed_of
+from ..files import data_folder
+from .large_pool import models_by_rule
+from .prompts import Wording, compose
 from .workload import Workload
-
-TOLERANCE = 0.05  # relative difference from a published aggregate
 
 
 def benchmarks(*, large_pool: bool = False) -> list[str]:
-    """The paper's four main benchmarks; with ``large_pool`` also the one with hundreds of models: all ``simulate`` knows."""
+    """Names of the paper's four main benchmarks; with ``large_pool`` also of the one with hundreds of models."""
     every = sorted(path.stem for path in (data_folder() / "simulated").glob("*.json"))
     return every if large_pool else [name for name in every if not specification(name).get("large_pool")]
 
@@ -45,6 +40,7 @@ def specification(name: str) -> dict:
 def simulate(name: str, *, size: int | None = None, seed: int = 0) -> Workload:
     """A simulated benchmark, the same for the same seed; ``size`` gives a smaller one of the same structure."""
     spec = specification(name)
+    seed_of(seed)
     world, rng = np.random.default_rng(spec["world_seed"]), np.random.default_rng([seed, spec["world_seed"]])
     task = _tasks(spec, name, size, rng)
     wording = compose(spec, task, rng)
@@ -130,7 +126,7 @@ def _quality(spec: dict, ease: np.ndarray, rng: np.random.Generator) -> np.ndarr
 
 
 def _cost(spec: dict, task, quality, hidden, world: np.random.Generator, rng: np.random.Generator) -> np.ndarray:
-    """Log-normal costs with the specified mean a model: long tasks, long queries, hard queries and failures cost more."""
+    """Log-normal costs with the specified mean per model: long tasks, long queries, hard queries and failures cost more."""
     price, scale = np.array([model["price"] for model in spec["models"]]), spec["cost"]
     if scale.get("constant"):
         return np.tile(price, (len(task), 1))
@@ -161,55 +157,9 @@ def _vectors(
 
 
 def _missing(spec: dict, size: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Pairs without an outcome, at most one a query."""
+    """Pairs without an outcome, at most one per query."""
     scale = spec["missing"]
     rng = np.random.default_rng([seed, scale["seed"]])
     rows = rng.choice(size, round(scale["pairs"] * size / spec["size"]), replace=False)
     weights = np.array([model.get("gaps", 1.0) for model in spec["models"]])
     return rows, rng.choice(len(weights), len(rows), p=weights / weights.sum())
-
-
-def calibration(name: str, work: Workload | None = None) -> pd.DataFrame:
-    """Published aggregates of the data beside the simulated ones: train 20%, seed 42, groups = task labels."""
-    published = pd.read_csv(data_folder() / "published" / "aggregates.csv").query("benchmark == @name")
-    largest = max(int(row.rpartition("K=")[2]) for row in published["aggregate"] if "K=" in row)
-    found = aggregates(simulate(name) if work is None else work, passes=largest)
-    table = pd.DataFrame({"aggregate": published["aggregate"], "published": published["value"]}).reset_index(drop=True)
-    table["simulated"] = table["aggregate"].map(found)
-    table["relative difference"] = table["simulated"] / table["published"] - 1
-    inside = table["simulated"].between(published["low"].to_numpy(), published["high"].to_numpy())
-    has_interval = published["low"].notna().to_numpy()
-    table["within 5%"] = (table["relative difference"].abs() <= TOLERANCE) & (inside | ~has_interval)
-    return table
-
-
-def aggregates(work: Workload, *, passes: int | None = None) -> dict[str, float]:
-    """Facts of a workload's data that the paper publishes or implies, by the names of the published table.
-
-    ``passes`` is the largest K whose acquisition is wanted, all models unless given.
-    """
-    train, test = work.split(train=0.2, seed=42)
-    by_label = work.grouping != "global"
-    groups = np.unique(train.tasks, return_inverse=True)[1] if by_label else np.zeros(len(train), int)
-    reference = best_single(test)
-    best, dense = work.models.index(reference.model), float(np.nansum(train.cost))
-    table = {
-        "queries": len(work),
-        "train queries": len(train),
-        "test queries": len(test),
-        "models": len(work.models),
-        "groups": int(groups.max()) + 1,
-        "available train pairs": int(train.available.sum()),
-        "missing train pairs": int((~train.available).sum()),
-        "missing test pairs": int((~test.available).sum()),
-        "best single quality": reference.quality,
-        "best single cost": reference.cost,
-        "dense supervision cost": dense,
-        "dense supervision cost / best single cost": dense / reference.cost,
-        "best single share of dense cost": float(np.nansum(train.cost[:, best]) / dense),
-    }
-    # K passes are K nested purchases: one run at the largest K holds all smaller ones.
-    rows, _, _, cost = acquire(train.feedback(), groups, k=passes or len(work.models))
-    for k, spent in enumerate(np.cumsum(np.bincount(_numbers(rows), cost)), 1):
-        table |= {f"acquisition cost K={k}": float(spent), f"acquisition share K={k}": float(spent / dense)}
-    return table

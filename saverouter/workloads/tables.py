@@ -1,4 +1,4 @@
-"""Reads the user's own tables: CSV or Parquet, long (a row a query and model) or wide (a row a query)."""
+"""Reads the user's own tables: CSV or Parquet, long (one row per query and model) or wide (one row per query)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from .errors import SaveRouterError
+from ..errors import SaveRouterError
 from .workload import Workload
 
 LONG = ("query_id", "prompt", "task", "model", "quality", "cost")
@@ -17,7 +17,7 @@ MISSING = {"", "na", "n/a", "nan", "null", "none"}
 
 
 def read_table(path: str | Path) -> Workload:
-    """A workload from a file; which of the two layouts it has is told by its columns."""
+    """A workload from a file; its columns tell which of the two layouts it has."""
     path = Path(path)
     return from_frame(_frame(path), name=path.stem, place=path.name)
 
@@ -130,7 +130,7 @@ def _brief(names: set[str]) -> str:
 
 
 def _texts(frame: pd.DataFrame, column: str, place: str) -> np.ndarray:
-    """A column as text; what is missing becomes empty and is refused where that matters."""
+    """A column as text. Missing values become empty texts, which are refused as query ids and models."""
     values = frame[column]
     texts = values.astype(object).where(values.notna(), "").to_numpy()
     texts = np.array([t if isinstance(t, str) else str(t) for t in texts], dtype=object)

@@ -12,40 +12,9 @@ from functools import cached_property
 
 import numpy as np
 
-from .errors import SaveRouterError
-
-
-@dataclass(frozen=True, eq=False)
-class Queries:
-    """What a router may see of a workload before it buys anything: the inputs, never an outcome."""
-
-    prompts: np.ndarray
-    tasks: np.ndarray | None = None
-    vectors: np.ndarray | None = None
-    ids: np.ndarray | None = None
-    models: tuple[str, ...] = ()
-    available: np.ndarray | None = None
-
-    def __len__(self) -> int:
-        return len(self.prompts)
-
-    @classmethod
-    def of(cls, source) -> Queries:
-        """Accept ``Queries``, a ``Workload``, one prompt, or a sequence of prompts."""
-        if isinstance(source, Queries):
-            return source
-        if isinstance(source, Workload):
-            return source.queries
-        prompts = [source] if isinstance(source, str) else list(source)
-        for row, prompt in enumerate(prompts):
-            if not isinstance(prompt, str) or not prompt.strip():
-                raise SaveRouterError(f"prompt {row} is {prompt!r}; expected a non-empty string")
-        return cls(prompts=_texts(prompts))
-
-    def take(self, rows) -> Queries:
-        """Some of the queries, in the given order."""
-        parts = {name: getattr(self, name) for name in ("prompts", "tasks", "vectors", "ids", "available")}
-        return replace(self, **{name: part[rows] for name, part in parts.items() if part is not None})
+from ..errors import SaveRouterError, seed_of, share
+from .feedback import ReplayFeedback
+from .queries import Queries, as_texts
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,12 +51,12 @@ class Workload:
             object.__setattr__(self, name, value)
 
         put("models", tuple(str(m) for m in self.models))
-        put("query_ids", _texts(self.query_ids))
-        put("prompts", _texts(self.prompts))
+        put("query_ids", as_texts(self.query_ids))
+        put("prompts", as_texts(self.prompts))
         put("quality", np.array(self.quality, dtype=np.float64))  # a copy, as it is made read-only
         put("cost", np.array(self.cost, dtype=np.float64))
         if self.tasks is not None:
-            put("tasks", _texts(self.tasks))
+            put("tasks", as_texts(self.tasks))
         if self.vectors is not None:
             put("vectors", np.asarray(self.vectors, dtype=np.float32))
         validate(self)
@@ -110,7 +79,7 @@ class Workload:
     def queries(self) -> Queries:
         return Queries(self.prompts, self.tasks, self.vectors, self.query_ids, self.models, self.available)
 
-    def take(self, rows) -> Workload:
+    def take(self, rows: np.ndarray | slice) -> Workload:
         """The same pool on some of the queries, in the given order."""
 
         def pick(array):
@@ -128,8 +97,8 @@ class Workload:
 
     def split(self, train: float = 0.2, seed: int = 42) -> tuple[Workload, Workload]:
         """The paper's split: shuffle all rows once, the first ``int(n * train)`` rows teach, the rest test."""
-        if not 0 < train < 1:
-            raise SaveRouterError(f"train is {train}; expected a fraction between 0 and 1, e.g. 0.2")
+        share("train", train, below_one=True)
+        seed_of(seed)
         order = np.random.RandomState(seed).permutation(len(self))
         size = int(len(self) * train)
         if size == 0 or size == len(self):
@@ -139,11 +108,9 @@ class Workload:
             )
         return self.take(order[:size]), self.take(order[size:])
 
-    def feedback(self):
+    def feedback(self) -> ReplayFeedback:
         """A meter over these recorded outcomes: the only way for a router to see any of them."""
-        from .feedback import ReplayFeedback
-
-        return ReplayFeedback(self)
+        return ReplayFeedback(self.queries, self.quality, self.cost)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -157,19 +124,13 @@ class Workload:
         return digest.hexdigest()
 
 
-def _texts(values) -> np.ndarray:
-    out = np.empty(len(values), dtype=object)
-    out[:] = [v if isinstance(v, str) else v if v is None else str(v) for v in values]
-    return out
-
-
 def validate(work: Workload) -> None:
     """Refuse a workload that would give wrong numbers later, naming row, column and remedy."""
     n, m = len(work.query_ids), len(work.models)
     if n == 0 or m == 0:
         raise SaveRouterError(f"{work.name} has {n} queries and {m} models; at least one of each is needed")
     _refuse_repeats(work.models, "model", "give every model one column or one name")
-    _refuse_repeats(work.query_ids, "query_id", "keep one row a query (a long table: one row a query and model)")
+    _refuse_repeats(work.query_ids, "query_id", "keep one row per query (a long table: one row per query and model)")
     for label, array, shape in (
         ("prompts", work.prompts, (n,)),
         ("tasks", work.tasks, (n,)),

@@ -5,13 +5,12 @@ import pytest
 from PIL import Image
 
 import saverouter as sr
-from saverouter import clip
-from saverouter.clip import clip_vectors
+from saverouter.encoders import clip
+from saverouter.encoders.clip import clip_vectors
 
 
-def test_clip_without_weights_says_what_to_do(monkeypatch, tmp_path, no_downloads):
-    monkeypatch.delenv("SAVEROUTER_CLIP", raising=False)
-    for folder in (None, tmp_path):
+def test_clip_without_weights_says_what_to_do(tmp_path):
+    for folder in (tmp_path / "nothing", tmp_path):
         with pytest.raises(sr.SaveRouterError, match="no CLIP .* weights .*make data .* SAVEROUTER_CLIP"):
             clip_vectors(["a"], ["a.png"], weights=folder)
 
@@ -84,7 +83,7 @@ def test_a_picture_is_read_again_only_where_it_changed(tiny_clip, own_cache, mon
         return real(path, *rest)
 
     first = clip_vectors(["a b"] * 3, paths, weights=tiny_clip)
-    monkeypatch.setattr("saverouter.cache.open", watched, raising=False)
+    monkeypatch.setattr("saverouter.files.open", watched, raising=False)
     np.testing.assert_array_equal(clip_vectors(["a b"] * 3, paths, weights=tiny_clip), first)
     assert opened == []  # neither pictures nor weights
     Image.fromarray(np.zeros((30, 30, 3), np.uint8)).save(paths[1])

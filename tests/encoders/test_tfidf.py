@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from saverouter import tfidf
-from saverouter.terms import Texts
-from saverouter.tfidf import CharacterTfidf, WordTfidf, side_by_side
+from saverouter.encoders import _tfidf
+from saverouter.encoders._terms import Texts
+from saverouter.encoders._tfidf import CharacterTfidf, WordTfidf, side_by_side
 
 KINDS = {
     "words": (WordTfidf, dict(ngram_range=(1, 2))),
@@ -84,7 +84,7 @@ def test_kinds_side_by_side_are_their_matrices_beside_each_other():
 def test_what_is_remembered_is_what_would_be_worked_out(kind, train, test, limit):
     """Words learnt from are remembered from the start; a router read from a file has forgotten them."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tfidf, "REMEMBERED", limit)
+        patch.setattr(_tfidf, "REMEMBERED", limit)
         fitted = KINDS[kind][0](min_texts=1).fit(Texts.read(train))
         assert len(fitted._memory) == min(len(Texts.read(train).distinct), limit)
         read = pickle.loads(pickle.dumps(fitted))

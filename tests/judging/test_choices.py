@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from saverouter.policies import (
+from saverouter.judging.operating_points import (
     COST_WEIGHTS,
     ChoicePolicies,
     CostWeightPolicies,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from saverouter import economics
+from saverouter.judging import economics
 
 money = st.floats(1e-6, 1e6)
 

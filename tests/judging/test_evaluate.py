@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import saverouter as sr
-from saverouter.policies import (
+from saverouter.judging import Reference, Result
+from saverouter.judging.operating_points import (
     GatePolicies,
     ThresholdPolicies,
     operating_points,
@@ -108,7 +109,7 @@ def test_the_best_single_model_skips_missing_pairs():
         query_ids="ab", prompts="ab", models=["x", "y", "z"],
         quality=[[nan, 0.5, 0.7], [0.6, 0.5, 0.5]], cost=[[nan, 1, 2], [3, 1, 2]],
     )  # fmt: skip
-    assert sr.best_single(test) == sr.evaluate.__globals__["Reference"]("x", 0.6, 3.0)
+    assert sr.best_single(test) == Reference("x", 0.6, 3.0)
 
 
 def test_ties_in_the_reference_go_to_the_earlier_model(work):
@@ -147,8 +148,74 @@ def test_free_models_break_nothing():
     assert spent == 0 and result.sa_bep == math.inf and result.sa_cr == math.inf
 
 
-def test_gates_are_quantiles_of_gain(work):
+def test_the_papers_family_has_its_published_sizes():
+    """201 cost weights from 0 over 1e-4 to 1e3, a threshold per mean cost, 100 gates each, quantiles of the gain."""
     rng = np.random.default_rng(1)
     families = saverouter_policies(rng.random((500, 4)), rng.random((500, 4)), np.array([1.0, 2.0, 3.0, 4.0]))
-    assert len(families) == 2 + 4
-    assert all(len(family) <= 100 for family in families[2:])
+    weights, thresholds, *gated = families
+    assert len(weights) == 201 and weights.weights[[0, 1, -1]] == pytest.approx([0.0, 1e-4, 1e3])
+    assert np.allclose(np.diff(np.log(weights.weights[1:])), np.log(1e7) / 199)
+    assert thresholds.thresholds.tolist() == [1.0, 2.0, 3.0, 4.0] and len(gated) == 4
+    for family in gated:  # quantiles that are equal count once: a query within its budget has nothing to gain
+        np.testing.assert_array_equal(family.gates, np.unique(np.quantile(family.gain, np.linspace(0, 1, 100))))
+    assert [len(family) > 20 for family in gated] == [True, True, True, False]
+
+
+def test_a_gain_that_costs_next_to_nothing_counts_as_large_as_it_is():
+    """Extra costs are taken to be at least 1e-8 of the dearest model's, which is what a gain is divided by."""
+    quality, mean = np.array([[0.2, 0.7]]), np.array([1.0, 1.0 + 1e-5])
+    for extra, gain in ((1e-5, 0.5 / (1e-5 / mean[1])), (0.0, 0.5 / 1e-8), (-0.5, 0.5 / 1e-8)):
+        _, _, lowest, *_ = saverouter_policies(quality, np.array([[1.0, 1.0 + extra]]), mean)
+        assert lowest.gain[0] == pytest.approx(gain, rel=1e-9)
+
+
+REACHED = pd.DataFrame({"policy": ["a", "b"], "quality": [0.7, 0.8123], "cost": [0.1, 0.4267]})
+
+
+def made_up(**changes):
+    reference = Reference("gpt", 0.8, 1.0)
+    return Result("Router", "work", REACHED, reference, supervision_cost=1234.5, **changes)
+
+
+def test_the_verdict_says_what_the_numbers_say_and_no_more_digits_than_can_be_trusted():
+    yes = made_up()
+    assert yes.sa_bep == 2154 and yes.sa_cr == pytest.approx(0.4279345)
+    assert yes.verdict() == (
+        "Yes: Router reaches the best single model's quality (gpt, 0.80) at 43% of its cost. The supervision is paid back "
+        "after about 2,200 queries; over 1,000,000 queries the whole bill, supervision included, is 43% of the best single "
+        "model's (operating point chosen on test outcomes)."
+    )
+    late = made_up(horizon=2000).verdict()
+    assert late.startswith("Not within the horizon: Router reaches") and "over 2,000 queries" in late
+    assert made_up(target=0.875).verdict().startswith("Yes: Router reaches 0.875 of the best single model's quality")
+    assert made_up(margin=10).verdict().startswith("Yes: Router reaches within 10 points of the best single model's")
+    assert made_up(target=1.2).verdict() == (
+        "No: Router peaks at 0.81 and does not reach 1.2 of the best single model's quality (gpt, 0.80)."
+    )
+    dear = replace(yes, frontier=REACHED.assign(cost=[0.1, 1.0]))
+    assert dear.verdict() == "No: Router reaches the best single model's quality (gpt, 0.80) but saves nothing over it."
+
+
+@pytest.mark.parametrize("options, message", [
+    ({"target": -1}, "target is -1; expected a positive multiple"),
+    ({"target": "0.9"}, "target is '0.9'; expected a positive multiple"),
+    ({"target": 95}, "target is 95; expected a multiple .*: write 0.95 for 95%"),
+    ({"target": 0.9, "margin": 1}, "target is 0.9 and margin is 1; give one of the two"),
+    ({"margin": math.inf}, "margin is inf"),
+    ({"horizon": -5}, "horizon is -5"),
+    ({"horizon": None, "target": math.nan}, "target is nan"),
+])  # fmt: skip
+def test_other_questions_must_make_sense(options, message):
+    with pytest.raises(sr.SaveRouterError, match=message):
+        made_up().at(**options)
+
+
+def test_results_are_shown_in_a_line():
+    assert repr(made_up()) == "<Result of Router on work: cost ratio 0.4267 at 0.8, SA-BEP 2,154, SA-CR 0.4279>"
+    assert "cost ratio inf" in repr(made_up(target=2)) and len(repr(made_up())) < 120
+
+
+def test_swapped_arguments_are_told_apart(work):
+    router, test, spent = fitted(work)
+    with pytest.raises(sr.SaveRouterError, match="test is a SaveRouter; expected a Workload"):
+        sr.evaluate(test, router, supervision_cost=spent)

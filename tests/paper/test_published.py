@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from saverouter import claims
-from saverouter.published import published
+from saverouter.paper import claims, predicates
+from saverouter.paper.published import published
 
 HORIZON = 1_000_000
 KEYS = {  # what tells a row, and how many rows the paper prints
@@ -153,3 +153,28 @@ def test_statements_about_what_is_missing_are_not_testable():
     never = published("k_scaling").assign(cost_ratio=np.inf, sa_bep=np.inf, sa_cr=np.inf)
     judged = claims.judge("k_scaling", never)
     assert (judged.filter(like="payback", axis=0)["here"] == "not testable here").all()
+
+
+def test_a_tie_is_no_lead():
+    tied = pd.DataFrame({"method": ["SaveRouter", "kNN"], "cost_ratio": [0.5, 0.5], "peak_score": [0.8, 0.7]})
+    assert not predicates.best(tied, "cost_ratio") and predicates.best(tied, "peak_score")
+    assert not predicates.best(tied.assign(peak_score=0.8), "peak_score")
+
+
+@pytest.mark.parametrize("early, late, answer", [
+    (10, 40, claims.HOLDS), (10, 39, claims.FAILS), (10, np.inf, claims.HOLDS),
+    (np.inf, 40, claims.UNTESTABLE), (np.inf, np.inf, claims.UNTESTABLE),
+])  # fmt: skip
+def test_never_is_not_four_times_never(early, late, answer):
+    judged = claims.judge("training_size", sizes(sa_bep=[early, late]))
+    assert judged.loc["Four times the training data delay the payback at least fourfold", "here"] == answer
+
+
+@pytest.mark.parametrize("gain, answer", [(0.005, claims.HOLDS), (0.02, claims.FAILS), (-0.005, claims.FAILS)])
+def test_a_fall_is_no_small_rise(gain, answer):
+    judged = claims.judge("training_size", sizes(peak_score=[0.7, 0.7 + gain]))
+    assert judged.loc["Four times the training data raise the peak score by less than a point", "here"] == answer
+
+
+def sizes(**columns) -> pd.DataFrame:
+    return published("training_size").query("train in (0.2, 0.8)").sort_values("train").assign(**columns)

@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from saverouter.catalog import load
 from saverouter.errors import SaveRouterError
-from saverouter.structure import real_ranges, structure
-from saverouter.workload import Workload
+from saverouter.paper.structure import real_ranges, structure
+from saverouter.workloads.catalog import load
+from saverouter.workloads.workload import Workload
 
 SHARES = ["model", "task", "task x model", "query", "rest"]
 

@@ -5,8 +5,8 @@ import pytest
 from conftest import make_workload
 
 import saverouter as sr
-from saverouter.acquisition import POLICIES, acquire
-from saverouter.feedback import Feedback
+from saverouter.routers.saverouter.acquisition import RULES, acquire
+from saverouter.workloads.feedback import Feedback
 
 
 class AskedOneByOne(Feedback):
@@ -59,22 +59,22 @@ def mask(work, bought):
     return out
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("policy", RULES)
 @pytest.mark.parametrize("missing", [0.0, 0.4])
 def test_the_compiled_rule_is_the_plain_one(policy, missing):
     work = make_workload(missing=missing, models=7)
     groups = np.unique(work.tasks.astype(str), return_inverse=True)[1]
-    bought = acquire(work.feedback(), groups, k=3, policy=policy)
+    bought = acquire(work.feedback(), groups, k=3, rule=policy)
     np.testing.assert_array_equal(mask(work, bought), plain(work, groups, 3, policy))
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("policy", RULES)
 def test_a_large_pool_and_a_bonus_of_any_size(policy):
     """Scores that are close beside their size, and generators that jump far."""
     work = make_workload(n=500, models=60, tasks=3)
     groups = np.unique(work.tasks.astype(str), return_inverse=True)[1]
     for exploration in (0.0, 0.35, 1e6):
-        bought = acquire(work.feedback(), groups, k=4, policy=policy, exploration=exploration)
+        bought = acquire(work.feedback(), groups, k=4, rule=policy, exploration=exploration)
         expected = plain(work, groups, 4, policy, exploration)
         if exploration < 1:
             np.testing.assert_array_equal(mask(work, bought), expected)
@@ -82,13 +82,13 @@ def test_a_large_pool_and_a_bonus_of_any_size(policy):
             assert (mask(work, bought).sum(1) == 4).all()
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("policy", RULES)
 def test_live_feedback_buys_the_same(masked_work, policy):
     groups = np.unique(masked_work.tasks.astype(str), return_inverse=True)[1]
     live = AskedOneByOne(masked_work)
     replayed = masked_work.feedback()
-    one_by_one = acquire(live, groups, k=2, policy=policy)
-    for slow, fast in zip(one_by_one, acquire(replayed, groups, k=2, policy=policy), strict=True):
+    one_by_one = acquire(live, groups, k=2, rule=policy)
+    for slow, fast in zip(one_by_one, acquire(replayed, groups, k=2, rule=policy), strict=True):
         np.testing.assert_array_equal(slow, fast)
     assert live.spent == pytest.approx(replayed.spent, rel=1e-12)
 
@@ -122,7 +122,8 @@ def test_the_seed_decides(work):
 
 
 @pytest.mark.parametrize("options, message", [
-    ({"policy": "greedy"}, "policy is 'greedy'; expected one of ucb, random"),
+    ({"acquisition": "greedy"}, "acquisition is 'greedy'; expected one of ucb, random"),
+    ({"policy": "greedy"}, "acquisition is 'greedy'"),
     ({"k": 0}, "k is 0; expected a whole number"),
     ({"k": 1.5}, "k is 1.5"),
     ({"grouping": "none"}, "grouping is 'none'"),

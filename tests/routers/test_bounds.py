@@ -11,9 +11,9 @@ from sklearn.neighbors import KNeighborsRegressor
 from test_routers import parts, points
 
 import saverouter as sr
+from saverouter.routers.bounds import BestSingle, CheapestSingle, Oracle, Random
 from saverouter.routers.carrot import CARROT
 from saverouter.routers.hybridllm import HybridLLM
-from saverouter.routers.references import BestSingle, CheapestSingle, Oracle, Random
 from saverouter.routers.routerdc import ClusterDraws, RouterDC, best_and_worst, contrast, query_clusters
 
 # References

@@ -1,5 +1,7 @@
 """The estimates: equal to what the paper's formulas give when they are written out in full."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -7,8 +9,14 @@ from conftest import make_workload
 from sklearn.linear_model import Ridge
 
 import saverouter as sr
-from saverouter.capability import Observations, additive_prior, cost_table, residual_weights, shrunken
-from saverouter.grouping import Grouper
+from saverouter.routers.saverouter.capability import (
+    Observations,
+    additive_prior,
+    cost_table,
+    residual_weights,
+    shrunken,
+)
+from saverouter.routers.saverouter.grouping import Grouper
 
 
 @pytest.fixture
@@ -75,15 +83,15 @@ def test_costs_back_off_to_the_model_and_then_to_the_dearest(seen):
 
 def test_groups_are_labels_where_they_can_be_recognised():
     work = make_workload()
-    grouper = Grouper().fit(work.vectors, work.tasks, len(work))
+    grouper = Grouper().fit(work.queries)
     assert grouper.kind_ == "labels" and grouper.n_groups_ == 4 and grouper.accuracy_ > 0.95
     noise = np.random.default_rng(0).normal(size=(300, 2))
-    assert Grouper().fit(noise, work.tasks, 300).kind_ == "latent"
-    assert Grouper().fit(work.vectors, np.arange(300).astype(str), 300).kind_ == "latent"  # over 128 labels
-    assert Grouper().fit(work.vectors, None, 300).n_groups_ == 9  # round(sqrt(300) / 2)
-    assert Grouper("global").fit(None, None, 300).n_groups_ == 1
+    assert Grouper().fit(replace(work.queries, vectors=noise)).kind_ == "latent"
+    assert Grouper().fit(replace(work.queries, tasks=np.arange(300).astype(str))).kind_ == "latent"  # over 128 labels
+    assert Grouper().fit(replace(work.queries, tasks=None)).n_groups_ == 9  # round(sqrt(300) / 2)
+    assert Grouper("global").fit(replace(work.queries, vectors=None)).n_groups_ == 1
     with pytest.raises(sr.SaveRouterError, match="needs task labels"):
-        Grouper("labels").fit(work.vectors, None, 300)
+        Grouper("labels").fit(replace(work.queries, tasks=None))
 
 
 def test_without_residual_all_queries_of_a_group_are_alike(work):
@@ -119,8 +127,19 @@ def test_make_router_names_what_is_wrong():
 @pytest.mark.parametrize("tasks", [2, 3, 7])
 def test_groups_are_recognised_as_the_classifier_would(tasks):
     work = make_workload(n=400, tasks=tasks, seed=3)
-    grouper = Grouper("labels").fit(work.vectors, work.tasks, len(work))
+    grouper = Grouper("labels").fit(work.queries)
     others = make_workload(n=500, tasks=tasks, seed=4).vectors + np.float32(0.3)
-    found = grouper.predict(others, 500)
+    found = grouper.recognise(others)
     np.testing.assert_array_equal(found, grouper._model.predict(others))
     assert found.dtype == np.int64 and len(set(found)) == tasks
+
+
+@pytest.mark.parametrize("noise, kind", [(0.45, "labels"), (0.9, "latent")])
+def test_labels_count_only_where_most_are_recognised(noise, kind):
+    """At least 80% of the training queries: half are recognised of the noisier ones, which chance would not do."""
+    rng = np.random.default_rng(0)
+    task = rng.integers(4, size=2000)
+    vectors = (np.eye(4)[task] + rng.normal(0, noise, (2000, 4))).astype(np.float32)
+    grouper = Grouper().fit(sr.Queries(np.full(2000, "text"), tasks=task.astype(str), vectors=vectors))
+    assert grouper.kind_ == kind
+    assert 0.8 <= grouper.accuracy_ < 0.95 if kind == "labels" else 0.4 < grouper.accuracy_ < 0.7

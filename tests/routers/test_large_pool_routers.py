@@ -13,17 +13,17 @@ from sklearn.svm import SVR
 from torch import nn
 
 from saverouter import SaveRouterError, evaluate
-from saverouter.paths import data_folder
+from saverouter.files import data_folder
 from saverouter.routers.avengerspro import AvengersPro
-from saverouter.routers.descriptions import describe, text_vectors
 from saverouter.routers.equirouter import EquiRouter, Modulated
 from saverouter.routers.graphrouter import GraphRouter, StarGraph
 from saverouter.routers.mirt import MIRT, ItemResponse
 from saverouter.routers.mlp import MLP
-from saverouter.routers.neural import better_pairs, ranking_losses
 from saverouter.routers.routellm_mf import RouteLLMMF
+from saverouter.routers.shared.descriptions import describe, text_vectors
+from saverouter.routers.shared.neural import better_pairs, ranking_losses
 from saverouter.routers.svm import SVM
-from saverouter.simulate import benchmarks, specification
+from saverouter.workloads.simulate import benchmarks, specification
 
 ROUTERS = [
     MLP(epochs=2),

@@ -13,8 +13,8 @@ from sklearn.neighbors import KNeighborsRegressor
 from torch.nn import functional as F
 
 import saverouter as sr
-from saverouter.routers.inferencedynamics import profile
-from saverouter.routers.neural import outputs, tensor
+from saverouter.routers.inferencedynamics import task_profile
+from saverouter.routers.shared.neural import outputs, tensor
 from saverouter.routers.trouter import task_sentence
 from saverouter.routers.wiserouter import budget_shares, upper_hull
 
@@ -98,17 +98,17 @@ def test_trouters_costs_may_exceed_one(work):
 
 
 def test_inferencedynamics_profiles():
-    assert profile("mmlu_high_school_mathematics") == (
+    assert task_profile("mmlu_high_school_mathematics") == (
         ["mathematical", "multi-step reasoning"], ["high school mathematics"]
     )  # fmt: skip
-    assert profile("arc_router_dataset") == (["instruction following", "domain reasoning"], ["arc"])
-    assert profile("MBPP")[1] == profile("HumanEval")[1] == ["python programming"]
-    assert profile("mbpp")[0] == ["technical", "algorithmic reasoning"]
-    assert profile("winogrande")[0] == ["commonsense reasoning"]
-    assert profile("medical-law") == (
+    assert task_profile("arc_router_dataset") == (["instruction following", "domain reasoning"], ["arc"])
+    assert task_profile("MBPP")[1] == task_profile("HumanEval")[1] == ["python programming"]
+    assert task_profile("mbpp")[0] == ["technical", "algorithmic reasoning"]
+    assert task_profile("winogrande")[0] == ["commonsense reasoning"]
+    assert task_profile("medical-law") == (
         ["clinical reasoning", "factual recall", "legal reasoning", "case analysis"], ["medical law"]
     )  # fmt: skip
-    assert profile("") == (["instruction following", "domain reasoning"], ["general knowledge"])
+    assert task_profile("") == (["instruction following", "domain reasoning"], ["general knowledge"])
 
 
 def test_inferencedynamics_index_by_hand():

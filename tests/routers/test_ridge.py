@@ -8,9 +8,7 @@ import scipy.sparse as sp
 from numba import config
 from sklearn.linear_model import Ridge
 
-from saverouter import ridge as regressions
-from saverouter.descent import descend
-from saverouter.ridge import predictions, ridges
+from saverouter.routers.saverouter._ridge import predictions, ridges
 from saverouter.threads import in_threads
 
 
@@ -52,34 +50,9 @@ def test_a_target_without_variance_has_no_weights(problem):
     assert not weights.any() and intercepts[1] == pytest.approx(0.3)
 
 
-@pytest.mark.parametrize("ridge", [20.0, 300.0])
-def test_descent_gives_the_exact_solution(problem, ridge, monkeypatch):
-    features, rows, models, target = problem
-    monkeypatch.setattr(regressions, "MANY", 0)
-    monkeypatch.setattr(regressions, "_lsqr", None)  # descent alone
-    weights, intercepts = ridges(*problem, chosen=np.arange(5), n_models=5, ridge=ridge, tolerance=1e-14)
-    for model in range(5):
-        mine = models == model
-        fit = Ridge(alpha=ridge, solver="cholesky").fit(features[rows[mine]].toarray(), target[mine])
-        np.testing.assert_allclose(weights[:, model], fit.coef_, atol=1e-11)
-        assert intercepts[model] == pytest.approx(fit.intercept_, abs=1e-11)
-
-
-@pytest.mark.parametrize("tolerance", [1e-2, 1e-4, 1e-6])
-def test_descent_stops_no_further_from_the_solution_than_lsqr(problem, tolerance, monkeypatch):
-    def weights(tolerance):
-        return ridges(*problem, chosen=np.arange(5), n_models=5, ridge=20.0, tolerance=tolerance)[0]
-
-    exact, lsqr = weights(1e-14), weights(tolerance)
-    monkeypatch.setattr(regressions, "MANY", 0)
-    assert 0 < np.abs(weights(tolerance) - exact).max() <= np.abs(lsqr - exact).max()
-
-
-@pytest.mark.parametrize("many", [0, 25_000])
-def test_a_wide_matrix_is_not_cut_short(problem, many, monkeypatch):
+def test_a_wide_matrix_is_not_cut_short(problem):
     """Columns beyond the 65,536th have longer indices."""
     features, *given = problem
-    monkeypatch.setattr(regressions, "MANY", many)
     wide = sp.hstack([features, sp.csr_matrix((300, 70_000)), features], format="csr")
     twice = sp.hstack([features, features], format="csr")
     solved = [
@@ -89,37 +62,11 @@ def test_a_wide_matrix_is_not_cut_short(problem, many, monkeypatch):
     np.testing.assert_allclose(np.vstack([solved[0][:120], solved[0][-120:]]), solved[1], atol=1e-12)
 
 
-def test_a_weak_ridge_is_left_to_lsqr(problem, monkeypatch):
-    features, rows, models, target = problem
-    matrix, untouched = (features.data, features.indices, features.indptr), np.full(120, 7.0)
-    assert descend(matrix, rows, target, 0.1, 1e-8, untouched) is None and (untouched == 7.0).all()
-    usual = ridges(*problem, chosen=[2], n_models=5, ridge=0.1, tolerance=1e-8)
-    monkeypatch.setattr(regressions, "MANY", 0)
-    for one, other in zip(usual, ridges(*problem, chosen=[2], n_models=5, ridge=0.1, tolerance=1e-8), strict=True):
-        np.testing.assert_array_equal(one, other)
-
-
-@pytest.mark.parametrize("size", [500, 8_000])
-def test_passes_of_descent_do_not_grow_with_the_rows(size, monkeypatch):
-    """Rows that have much in common, which cost LSQR more steps the more of them there are."""
-    from saverouter import descent
-
-    features = sp.random(size, 60, density=0.3, random_state=3, format="csr")
-    target = np.random.default_rng(2).normal(size=size)
-    passes, sweep = [], descent._sweep
-    monkeypatch.setattr(descent, "_sweep", lambda *given: passes.append(1) or sweep(*given))
-    matrix = features.data, features.indices, features.indptr
-    descend(matrix, np.arange(size), target - target.mean(), 20.0, 1e-8, np.empty(60))
-    assert 5 <= len(passes) <= 25
-
-
-@pytest.mark.parametrize("many, ridge", [(25_000, 2.0), (0, 20.0)])
-def test_the_number_of_threads_changes_no_digit(problem, many, ridge, monkeypatch):
-    monkeypatch.setattr(regressions, "MANY", many)
+def test_the_number_of_threads_changes_no_digit(problem, monkeypatch):
     found = []
     for threads in (1, 3):
         monkeypatch.setattr(config, "NUMBA_NUM_THREADS", threads)
-        found.append(ridges(*problem, chosen=np.arange(5), n_models=5, ridge=ridge, tolerance=1e-8))
+        found.append(ridges(*problem, chosen=np.arange(5), n_models=5, ridge=2.0, tolerance=1e-8))
     for one, other in zip(*found, strict=True):
         np.testing.assert_array_equal(one, other)
 

@@ -20,8 +20,10 @@ from conftest import make_workload
 from test_logs import read, write_log
 
 import saverouter as sr
-from saverouter import cluster, experiments, runs, studies
-from saverouter.logs import route_log
+from saverouter import scale
+from saverouter.scale import cluster
+from saverouter.scale.logs import route_log
+from saverouter.studies import designs, experiments, runs
 
 dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
@@ -104,14 +106,14 @@ def test_a_cluster_gives_what_one_process_gives(address, marks, monkeypatch):
 
 def test_the_environment_moves_a_study(address, marks, monkeypatch):
     work = make_workload(n=300, seed=3)
-    here = studies.ablations(work, seeds=(1, 2))
+    here = designs.ablations(work, seeds=(1, 2))
     monkeypatch.setattr(runs, "_compute", None)  # from here on nothing is computed in this process
     monkeypatch.setenv("SAVEROUTER_CACHE", str(marks / "block"))
-    with cluster.on(address):
-        pd.testing.assert_frame_equal(studies.ablations(work, seeds=(1, 2)), here)
+    with scale.on(address):
+        pd.testing.assert_frame_equal(designs.ablations(work, seeds=(1, 2)), here)
     monkeypatch.setenv("SAVEROUTER_CACHE", str(marks / "variable"))
     monkeypatch.setenv(cluster.VARIABLE, address)
-    pd.testing.assert_frame_equal(studies.ablations(work, seeds=(1, 2)), here)
+    pd.testing.assert_frame_equal(designs.ablations(work, seeds=(1, 2)), here)
 
 
 def test_who_asks_the_same_shares_one_computation(address, marks):
@@ -186,7 +188,7 @@ def test_a_log_is_routed_there_as_here(address, marks, tmp_path):
     table, router = write_log(tmp_path / "log", [40] * 20), Travelling(k=2, grouping="global")
     work = make_workload(n=300, with_vectors=False, seed=1)
     router.fit(work.queries, work.feedback()).marks_ = str(marks)
-    with cluster.on(address):
+    with scale.on(address):
         counts = route_log(router, tmp_path / "log", tmp_path / "routed", cost_weight=0.3)
     expected = router.route(table["prompt"].to_pylist(), 0.3)
     assert read(tmp_path / "routed")["model"].to_pylist() == expected.tolist() and counts.sum() == 800
@@ -200,7 +202,7 @@ def test_processes_share_the_cores_and_the_work(marks, monkeypatch):
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     work = make_workload(n=200, seed=6)
     wanted = marked(work, marks, [1, 2, 3, 2])
-    with cluster.on(jobs=2):
+    with scale.on(jobs=2):
         found = experiments.run_many(wanted)
     assert fits(marks) == [1, 2, 3]
     pids, threads = zip(*(path.read_text().split() for path in marks.iterdir()), strict=True)
@@ -211,7 +213,7 @@ def test_processes_share_the_cores_and_the_work(marks, monkeypatch):
 
 def test_other_code_computes_nothing(marks):
     work = make_workload(n=100)
-    task = replace(runs.Task.of(work, "knn"), version="another")
+    task = replace(runs.RunKey.of(work, "knn"), version="another")
     with pytest.raises(sr.SaveRouterError, match="another saverouter.*install the same version"):
         runs.attempt(work, task, True)
     assert not task.is_done

@@ -14,8 +14,9 @@ import pytest
 from conftest import make_workload
 
 import saverouter as sr
-from saverouter import encoders, logs
-from saverouter.logs import route_log
+from saverouter.encoders import minilm
+from saverouter.scale import logs
+from saverouter.scale.logs import route_log
 
 pytest.importorskip("dask.dataframe")
 TESTS = Path(__file__).parent
@@ -64,7 +65,7 @@ def hashed_vectors(monkeypatch):
         seeds = [int.from_bytes(hashlib.sha256(prompt.encode()).digest()[:4], "little") for prompt in prompts]
         return np.stack([np.random.default_rng(seed).normal(size=8) for seed in seeds]).astype(np.float32)
 
-    monkeypatch.setattr(encoders, "_encode", encode)
+    monkeypatch.setattr(minilm, "_encode", encode)
     return encoded
 
 
@@ -105,7 +106,7 @@ LARGE = """
 import json, resource, sys
 from pathlib import Path
 import pyarrow as pa, pyarrow.parquet as pq
-from saverouter.logs import route_log
+from saverouter.scale.logs import route_log
 from test_logs import words_only, write_log
 
 folder, size = Path(sys.argv[1]), 0
@@ -134,7 +135,11 @@ print(json.dumps({"whole": whole, "size": size, "rows": int(counts.sum())}))
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is limited otherwise elsewhere")
 def test_a_log_may_be_larger_than_memory(own_cache, tmp_path):
     # One plain allocator, so that memory is taken as it is needed and not set aside.
-    plain = os.environ | {"ARROW_DEFAULT_MEMORY_POOL": "system", "MALLOC_ARENA_MAX": "1"}
+    plain = os.environ | {
+        "ARROW_DEFAULT_MEMORY_POOL": "system",
+        "MALLOC_ARENA_MAX": "1",
+        "PYTHONPATH": str(TESTS.parent),
+    }
     command = [sys.executable, "-c", LARGE, tmp_path]
     run = subprocess.run(command, cwd=TESTS, env=plain, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
@@ -147,7 +152,7 @@ def test_what_cannot_be_routed_is_named(own_cache, tmp_path):
     (tmp_path / "empty").mkdir()
     (tmp_path / "empty" / "part.csv").touch()
     cases = [
-        (sr.SaveRouter(), log, {}, "SaveRouter is not fitted; call fit"),
+        (sr.SaveRouter(), log, {}, "SaveRouter has not been fitted; call fit"),
         (router, tmp_path / "nowhere", {}, "no log at .*nowhere"),
         (router, tmp_path / "empty", {}, "no \\*.parquet file in .*empty"),
         (router, log, {"prompt_column": "promt"}, "part-8.parquet' has no column 'promt'; did you mean 'prompt'"),

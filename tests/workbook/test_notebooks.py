@@ -10,9 +10,9 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
-from saverouter import notebooks, runner
+from saverouter.workbook import notebooks, runner
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 PATHS = notebooks.all_notebooks()
 every_notebook = pytest.mark.parametrize("path", PATHS, ids=[path.stem for path in PATHS])
 
@@ -21,7 +21,7 @@ TIMINGS = re.compile(r"Wall time|CPU times|\bit/s|\bs/it|\d+%\|")
 
 
 def code_cells(path):
-    return [cell for cell in notebooks.read(path).cells if cell.cell_type == "code"]
+    return [cell for cell in notebooks.read_notebook(path).cells if cell.cell_type == "code"]
 
 
 def output_text(cell) -> str:
@@ -88,7 +88,7 @@ def test_parameters_are_declared(path):
 
 @every_notebook
 def test_bones(path):
-    notebook = notebooks.read(path)
+    notebook = notebooks.read_notebook(path)
     assert notebook.cells[0].source.startswith("# ")
     assert notebook.metadata.kernelspec.name == "python3"
     assert "papermill" not in notebook.metadata
@@ -99,7 +99,7 @@ def test_bones(path):
 @every_notebook
 def test_prose_needs_no_script_to_be_read(path):
     """Formulas in dollar signs would need a library that a page opened from a folder does not have."""
-    prose = [cell.source for cell in notebooks.read(path).cells if cell.cell_type == "markdown"]
+    prose = [cell.source for cell in notebooks.read_notebook(path).cells if cell.cell_type == "markdown"]
     assert not [text for text in prose if "$" in text]
     assert sum(len(text.split()) for text in prose) > 600
 
@@ -120,7 +120,7 @@ def test_card_is_complete(path):
 @pytest.mark.slow
 @every_notebook
 def test_runs_headlessly(path, tmp_path):
-    (outcome,) = runner.run(runner.plan([path], "smoke", {}, {}, tmp_path), say=lambda text: None)
+    (outcome,) = runner.run_jobs(runner.plan([path], "smoke", {}, {}, tmp_path), say=lambda text: None)
     assert outcome.status == "done", outcome.message
     page = (tmp_path / "smoke" / "notebooks" / f"{path.stem}.html").read_text(encoding="utf-8")
     assert len(page) > 10_000 and "<script" not in page and 'src="http' not in page

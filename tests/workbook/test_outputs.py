@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from saverouter.errors import SaveRouterError
-from saverouter.outputs import save_figure, save_table, watermark
-from saverouter.profiles import PROFILES, profile
+from saverouter.studies.profiles import PROFILES, profile
+from saverouter.workbook.outputs import save_figure, save_table, watermark
 
 matplotlib.use("agg")
 

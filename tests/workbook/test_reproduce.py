@@ -13,8 +13,8 @@ import papermill
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from saverouter import notebooks, report, reproduce, runner
 from saverouter.errors import SaveRouterError
+from saverouter.workbook import notebooks, report, reproduce, runner
 
 FIGURE = """from IPython.display import Image, display
 import base64
@@ -61,7 +61,7 @@ def files_in(folder):
 
 def test_runs_and_writes_pages(folder, capsys):
     code = (
-        "import pandas as pd\nfrom saverouter.outputs import save_table\n"
+        "import pandas as pd\nfrom saverouter.workbook.outputs import save_table\n"
         'save_table(pd.DataFrame({"sa_bep": [float("inf")]}), "main")'
     )
     write(folder, code=code)
@@ -184,7 +184,7 @@ def test_notebooks_at_a_time_share_the_cores(folder, monkeypatch):
     write(folder, "01_b", code=code)
     assert command(folder, "--jobs", "2") == 0
     for name in ("00_a", "01_b"):
-        notebook = notebooks.read(folder.parent / "reports" / "smoke" / "notebooks" / f"{name}.ipynb")
+        notebook = notebooks.read_notebook(folder.parent / "reports" / "smoke" / "notebooks" / f"{name}.ipynb")
         assert [notebooks.cell_text(cell) for cell in notebook.cells if cell.source == code] == ["(1, '1', '7')"]
 
 
@@ -193,7 +193,7 @@ def test_keeps_what_is_done_until_an_input_changes(folder, tmp_path, monkeypatch
 
     def status(**parameters):
         tasks = runner.plan([path], "smoke", parameters, {}, tmp_path / "reports")
-        (outcome,) = runner.run(tasks, say=lambda text: None)
+        (outcome,) = runner.run_jobs(tasks, say=lambda text: None)
         return outcome.status
 
     assert [status(), status()] == ["done", "kept"]
@@ -209,7 +209,7 @@ def test_keeps_what_is_done_until_an_input_changes(folder, tmp_path, monkeypatch
 def test_outputs_do_not_change_a_fingerprint(folder):
     path = write(folder)
     before = notebooks.source_fingerprint(path)
-    notebook = notebooks.read(path)
+    notebook = notebooks.read_notebook(path)
     notebook.cells[2].outputs = [nbformat.v4.new_output("stream", text="2")]
     nbformat.write(notebook, path)
     assert notebooks.source_fingerprint(path) == before
@@ -288,7 +288,7 @@ def test_interrupt_keeps_what_had_finished(folder, jobs):
     reports = folder.parent / "reports"
     arguments = ["--notebooks", str(folder), "--reports", str(reports), "--profile", "smoke", "--jobs", jobs]
     process = subprocess.Popen(
-        [sys.executable, "-m", "saverouter.reproduce", *arguments],
+        [sys.executable, "-m", "saverouter.workbook.reproduce", *arguments],
         stderr=subprocess.DEVNULL,
         # A test run in the background ignores Ctrl-C, and its children would inherit that.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
@@ -310,7 +310,7 @@ def test_refresh_executes_in_place_and_twice_gives_the_same(folder):
     path = write(folder)
     assert command(folder, "--refresh") == 0
     once = path.read_bytes()
-    notebook = notebooks.read(path)
+    notebook = notebooks.read_notebook(path)
     assert [cell.execution_count for cell in notebook.cells if cell.cell_type == "code"] == [1, 2, 3, 4]
     assert notebook.metadata == {"kernelspec": notebooks.KERNEL, "language_info": {"name": "python"}}
     assert {key for cell in notebook.cells for key in cell.metadata} == {"tags"}

@@ -1,5 +1,7 @@
 """The one door: it charges exactly what it reveals, and nothing that was not bought can matter."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from conftest import corrupted, make_workload
@@ -8,6 +10,8 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 import saverouter as sr
+from saverouter.routers.saverouter.acquisition import choose
+from saverouter.workloads import one_by_one
 
 SMALL = make_workload(n=40, missing=0.2)
 
@@ -48,9 +52,9 @@ def test_impossible_requests_cost_nothing(masked_work):
 
 @pytest.mark.parametrize("name, options", [
     ("saverouter", {"k": 2}),
-    ("saverouter", {"k": 1, "policy": "random"}),
+    ("saverouter", {"k": 1, "acquisition": "random"}),
     ("saverouter", {"k": 3, "policy": "capability", "grouping": "latent"}),
-    ("saverouter", {"k": 2, "policy": "uncertainty", "grouping": "global"}),
+    ("saverouter", {"k": 2, "acquisition": "uncertainty", "grouping": "global"}),
     ("knn", {"k": 20, "fraction": 0.3}),
 ])  # fmt: skip
 @pytest.mark.parametrize("missing", [0.0, 0.3])
@@ -71,12 +75,36 @@ def test_outcomes_that_were_not_bought_never_matter(name, options, missing):
     np.testing.assert_array_equal(other.predict_cost(test.queries), router.predict_cost(test.queries))
 
 
-def test_routers_hold_no_outcome_of_the_test_part(work):
-    """Predictions are the same whatever the test outcomes are: queries carry inputs and availability only."""
-    train, test = work.split()
-    router = sr.SaveRouter(k=2).fit(train.queries, train.feedback())
-    nonsense = corrupted(test, np.zeros_like(test.available))
-    np.testing.assert_array_equal(router.predict_quality(test.queries), router.predict_quality(nonsense.queries))
+def test_the_replay_hands_out_nothing_but_what_was_bought(work):
+    """A rule sees what was bought before, and the table is neither among its arguments nor on the meter."""
+    groups, seen = np.zeros(len(work), dtype=np.int64), []
+
+    def watching(rng, is_open, counts, sums, model_counts, model_sums, options):
+        seen.append((is_open.shape, counts.sum(), sums.sum()))
+        return np.argmax(is_open)
+
+    passes = [(np.random.default_rng(0), np.arange(len(work)))]
+    rows, models, quality, _ = one_by_one(work.feedback(), watching, passes, groups, work.available.copy(), np.zeros(1))
+    assert all(shape == (len(work.models),) for shape, _, _ in seen)
+    assert [count for _, count, _ in seen] == list(range(len(work)))
+    assert [total for _, _, total in seen] == pytest.approx([0, *np.cumsum(quality)[:-1]])
+    given = [value for value in vars(work.feedback()).values() if isinstance(value, np.ndarray)]
+    assert [name for name, value in vars(work.feedback()).items() if isinstance(value, np.ndarray)] == [
+        "_quality",
+        "_cost",
+    ]
+    assert not any(value.flags.writeable for value in given)
+
+
+def test_the_compiled_replay_is_the_loop_it_stands_for(masked_work):
+    groups = np.unique(masked_work.tasks.astype(str), return_inverse=True)[1]
+    options = np.array([0, 0.35, 10.0])
+    bought = []
+    for buy in (masked_work.feedback().in_turn, partial(one_by_one, masked_work.feedback())):
+        passes = ((rng, rng.permutation(len(groups))) for rng in map(np.random.default_rng, (1, 2)))
+        bought.append(buy(choose, passes, groups, masked_work.available.copy(), options))
+    for fast, slow in zip(*bought, strict=True):
+        np.testing.assert_array_equal(fast, slow)
 
 
 def test_queries_and_feedback_must_belong_together(work):

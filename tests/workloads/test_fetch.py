@@ -12,7 +12,7 @@ import pytest
 from hub import COMMITS, serving
 from publishers import make_mixinstruct, make_routerbench
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def python(clone, *arguments, hub=None, **variables):
 
 
 def fetch(clone, *arguments, **options):
-    return python(clone, "-m", "saverouter.originals.fetch", *arguments, **options)
+    return python(clone, "-m", "saverouter.workloads.originals.fetch", *arguments, **options)
 
 
 def registered(clone, benchmark):

@@ -14,10 +14,18 @@ import pytest
 from publishers import MAKERS, ZEROS, make_llmrouterbench, old_pickle
 
 import saverouter as sr
-from saverouter import originals
-from saverouter.originals import llmrouterbench, mixinstruct, mmrbench, registry, routerbench, routereval, store
+from saverouter.workloads import originals
+from saverouter.workloads.originals import (
+    llmrouterbench,
+    mixinstruct,
+    mmrbench,
+    registry,
+    routerbench,
+    routereval,
+    store,
+)
 
-RUNNER = Path(__file__).with_name("release_loaders.py")
+RUNNER = Path(__file__).parents[1] / "release_loaders.py"
 every = pytest.mark.parametrize("name", MAKERS)
 
 

@@ -13,8 +13,8 @@ import pytest
 from publishers import long_table, old_pickle
 
 import saverouter as sr
-from saverouter.originals.archives import extract
-from saverouter.originals.pickles import read_pickle
+from saverouter.workloads.originals.archives import extract
+from saverouter.workloads.originals.pickles import read_pickle
 
 
 class Calls:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import make_workload
+from conftest import long_frame, make_workload
 
 import saverouter as sr
 
@@ -16,20 +16,6 @@ def wide_frame(work):
         frame[f"quality:{model}"] = work.quality[:, column]
         frame[f"cost:{model}"] = work.cost[:, column]
     return frame
-
-
-def long_frame(work):
-    rows, models = np.nonzero(work.available)
-    return pd.DataFrame(
-        {
-            "query_id": work.query_ids[rows],
-            "prompt": work.prompts[rows],
-            "task": work.tasks[rows],
-            "model": np.array(work.models, dtype=object)[models],
-            "quality": work.quality[rows, models],
-            "cost": work.cost[rows, models],
-        }
-    )
 
 
 @pytest.mark.parametrize("layout", [wide_frame, long_frame])

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
+import scipy.sparse as sp
 
-from ..acquisition import acquire, within_groups
-from ..capability import Observations, additive_prior, cost_table, residual_weights, shrunken
-from ..encoders import ResidualFeatures, embed
-from ..errors import SaveRouterError
-from ..grouping import Grouper
-from ..policies import masked, saverouter_policies
-from ..ridge import predictions
-from ..workload import Queries
-from .base import Router
+from ...encoders import ResidualFeatures
+from ...errors import SaveRouterError, share
+from ...judging import masked, saverouter_policies
+from ...workloads import Asked
+from ..base import Router
+from ._ridge import predictions
+from .acquisition import acquire, within_groups
+from .capability import Observations, additive_prior, cost_table, residual_weights, shrunken
+from .grouping import Grouper
 
 PART = 25_000  # queries whose words are turned into features at a time
 KEPT_ROWS = 100_000  # features of longer lists are not kept on disk: they would take gigabytes
@@ -25,7 +25,7 @@ class SaveRouter(Router):
     Parameters
     ----------
     k : K, outcomes bought a training query (all it has, where fewer models are available)
-    policy : what to buy: "ucb", "random", "capability" or "uncertainty"
+    acquisition : what to buy: "ucb" (capability plus uncertainty), "random", "capability" or "uncertainty"
     grouping : "auto", "labels", "latent" or "global"
     exploration : beta_ucb, weight of the uncertainty bonus
     acquisition_prior : tau_0, strength of the model's overall mean inside a group during acquisition
@@ -39,6 +39,7 @@ class SaveRouter(Router):
     newcomer_share : the paper's sparse onboarding takes 0.1; 1 is full supervision of the newcomer
     residual_tolerance : at which the least-squares solver stops (the authors' release: 1e-4)
     seed : of grouping and acquisition
+    policy : the former name of ``acquisition``, which it overrides where it is given
 
     After ``fit``: ``groups_`` (of the training queries), ``grouper_``, ``observations_``, ``group_quality_``,
     ``group_cost_``, ``model_cost_`` and the residual's ``weights_`` and ``intercepts_``.
@@ -47,25 +48,14 @@ class SaveRouter(Router):
     label = "SaveRouter"
 
     def __init__(
-        self,
-        *,
-        k=4,
-        policy="ucb",
-        grouping="auto",
-        exploration=0.35,
-        acquisition_prior=10.0,
-        prior_ridge=10.0,
-        shrinkage=40.0,
-        residual_ridge=100.0,
-        residual_scale=2.0,
-        min_observations=8,
-        newcomer=None,
-        newcomer_share=0.1,
-        residual_tolerance=1e-6,
-        seed=42,
-    ):
+        self, *, k: int = 4, acquisition: str = "ucb", grouping: str = "auto", exploration: float = 0.35,
+        acquisition_prior: float = 10.0, prior_ridge: float = 10.0, shrinkage: float = 40.0,
+        residual_ridge: float = 100.0, residual_scale: float = 2.0, min_observations: int = 8,
+        newcomer: str | None = None, newcomer_share: float = 0.1, residual_tolerance: float = 1e-6, seed: int = 42,
+        policy: str | None = None,
+    ) -> None:  # fmt: skip
         self.k = k
-        self.policy = policy
+        self.acquisition = acquisition
         self.grouping = grouping
         self.exploration = exploration
         self.acquisition_prior = acquisition_prior
@@ -78,33 +68,17 @@ class SaveRouter(Router):
         self.newcomer_share = newcomer_share
         self.residual_tolerance = residual_tolerance
         self.seed = seed
+        self.policy = policy
 
     def _fit(self, queries, feedback):
-        for name in (
-            "exploration",
-            "acquisition_prior",
-            "prior_ridge",
-            "shrinkage",
-            "residual_ridge",
-            "residual_scale",
-        ):
-            value = getattr(self, name)
-            if not (np.isfinite(value) and value >= 0):
-                raise SaveRouterError(f"{name} is {value}; expected a finite number >= 0")
-        self.grouper_ = Grouper(self.grouping, self.seed).fit(lambda: embed(queries), queries.tasks, len(queries))
+        self.grouper_ = Grouper(self.grouping, self.seed).fit(queries)
         self.groups_ = self.grouper_.train_groups_
         available = feedback.available(queries)
         arriving = self._arriving()
         bought = acquire(
-            feedback,
-            self.groups_,
-            k=self.k,
-            policy=self.policy,
-            exploration=self.exploration,
-            acquisition_prior=self.acquisition_prior,
-            seed=self.seed,
-            available=available & ~arriving,
-        )
+            feedback, self.groups_, k=self.k, rule=self.policy or self.acquisition, exploration=self.exploration,
+            acquisition_prior=self.acquisition_prior, seed=self.seed, available=available & ~arriving,
+        )  # fmt: skip
         if arriving.any():
             column = int(np.flatnonzero(arriving)[0])
             rows = within_groups(self.groups_, available[:, column], self.newcomer_share, self.seed)
@@ -121,15 +95,14 @@ class SaveRouter(Router):
             raise SaveRouterError(f"newcomer {self.newcomer!r} is not in the pool; it has {', '.join(self.models_)}")
         if len(arriving) == 1:
             raise SaveRouterError(f"newcomer {self.newcomer!r} is the whole pool; there is nothing for it to join")
-        if not 0 < self.newcomer_share <= 1:
-            raise SaveRouterError(f"newcomer_share is {self.newcomer_share}; expected more than 0 and at most 1")
+        share("newcomer_share", self.newcomer_share)
         return arriving
 
     def _learn(self, queries, rows, models, quality, cost):
         """Everything after the purchase; the outcomes given are all it uses."""
-        self.features_ = ResidualFeatures().fit(queries) if self.residual_scale else None
+        self.features_ = ResidualFeatures().fit(queries.prompts) if self.residual_scale else None
         self._learn_from(
-            None if self.features_ is None else self.features_.transform(queries),
+            None if self.features_ is None else self.features_.transform(queries.prompts, queries.vectors),
             Observations.of(rows, models, quality, cost, self.groups_, self.grouper_.n_groups_, len(self.models_)),
         )
 
@@ -142,35 +115,33 @@ class SaveRouter(Router):
         if features is None:
             return
         self.weights_, self.intercepts_ = residual_weights(
-            seen,
-            prior,
-            features,
-            shrinkage=self.shrinkage,
-            ridge=self.residual_ridge,
-            min_observations=self.min_observations,
-            tolerance=self.residual_tolerance,
-        )
+            seen, prior, features, shrinkage=self.shrinkage, ridge=self.residual_ridge,
+            min_observations=self.min_observations, tolerance=self.residual_tolerance,
+        )  # fmt: skip
 
-    def predict_groups(self, queries) -> np.ndarray:
+    def predict_groups(self, queries: Asked) -> np.ndarray:
         """The group of each query, recognised from its vector."""
-        check_is_fitted(self, "grouper_")
-        queries = Queries.of(queries)
-        return self.grouper_.predict(lambda: embed(queries), len(queries))
+        queries = self._queries(queries)
+        return self.grouper_.predict(queries)
 
-    def predict_quality(self, queries) -> np.ndarray:
-        return self._quality(Queries.of(queries), self.predict_groups(queries))
+    def predict_quality(self, queries: Asked) -> np.ndarray:
+        queries = self._queries(queries)
+        return self._quality(queries, self.grouper_.predict(queries))
 
-    def predict_cost(self, queries) -> np.ndarray:
-        return self.group_cost_[self.predict_groups(queries)]
+    def predict_cost(self, queries: Asked) -> np.ndarray:
+        groups = self.predict_groups(queries)
+        return self.group_cost_[groups]
 
     def _quality(self, queries, groups, keep: bool = True) -> np.ndarray:
         """Long lists are taken in parts: the features of all their words need not fit in memory at once."""
         if self.features_ is None:
             return self.group_quality_[groups]
+        keep = keep and len(queries) <= KEPT_ROWS
         quality = np.empty((len(queries), len(self.models_)))
         for start in range(0, len(queries), PART):
             part = slice(start, start + PART)
-            features = self.features_.transform(queries.take(part), keep=keep and len(queries) <= KEPT_ROWS)
+            some = queries.take(part)
+            features = self.features_.transform(some.prompts, some.vectors, keep=keep)
             quality[part] = self._with_residual(features, groups[part])
         return quality
 
@@ -181,25 +152,22 @@ class SaveRouter(Router):
         quality += self.group_quality_[groups]
         return quality
 
-    def estimates(self, features, groups) -> tuple[np.ndarray, np.ndarray]:
-        """(n, M) quality and cost of queries whose features and groups are known.
+    def route_features(
+        self, features: sp.csr_matrix | None, vectors: np.ndarray, *, cost_weight: float = 0.0
+    ) -> np.ndarray:
+        """``route`` for queries encoded before, as in a running service.
 
-        ``features`` are rows of ``features_.transform(queries)``; None leaves the residual out.
+        ``features`` are rows of ``features_.transform(prompts)``, None without a residual; ``vectors`` tell the group.
         """
+        groups = self.grouper_.recognise(vectors)
         quality = self.group_quality_[groups] if features is None else self._with_residual(features, groups)
-        return quality, self.group_cost_[groups]
+        return np.asarray(self.models_, dtype=object)[self._best(quality, self.group_cost_[groups], cost_weight)]
 
-    def route_features(self, features, vectors, *, cost_weight: float = 0.0) -> np.ndarray:
-        """``route`` for queries encoded before, as in a running service: features, and vectors that tell the group."""
-        check_is_fitted(self, "grouper_")
-        groups = self.grouper_.predict(vectors, features.shape[0])
-        return np.asarray(self.models_, dtype=object)[self._best(*self.estimates(features, groups), cost_weight)]
-
-    def policies(self, queries) -> list:
-        return saverouter_policies(*self._estimates(Queries.of(queries)), self.model_cost_)
+    def policies(self, queries: Asked) -> list:
+        return saverouter_policies(*self._estimates(self._queries(queries)), self.model_cost_)
 
     def _estimates(self, queries):
-        groups = self.predict_groups(queries)  # recognised once for both
+        groups = self.grouper_.predict(queries)  # recognised once for both
         return masked(self._quality(queries, groups), queries.available), self.group_cost_[groups]
 
     def _dearest(self, cost):

@@ -2,8 +2,7 @@
 
 The steps are those of LSQR as scipy takes them (Paige and Saunders, 1982), with the same rules for stopping, so that
 ``Ridge(solver="lsqr")`` is the tested reference. Two things save time: rows are used where they lie instead of
-being copied for every regression, and a step reads each of them once for both of its products. Very many rows are left
-to ``descent``, which needs fewer passes over them.
+being copied for every regression, and a step reads each of them once for both of its products.
 """
 
 from __future__ import annotations
@@ -12,55 +11,42 @@ import numpy as np
 import scipy.sparse as sp
 from numba import njit
 
-from .descent import descend
-from .threads import in_threads
+from ...threads import in_threads
 
 SHARE = 2_500  # rows that a thread multiplies at a time
-MANY = 25_000  # rows of one regression from which descent is faster
-SMALLEST = 1e-8  # of the reciprocal condition, scipy's default: a worse conditioned problem is stopped
+SMALLEST = 1e-8  # smallest reciprocal condition, scipy's default: below it the iteration stops
 EPS = np.finfo(np.float64).eps
 
 
 def ridges(
-    features: sp.csr_matrix,
-    rows: np.ndarray,
-    models: np.ndarray,
-    target: np.ndarray,
-    *,
-    chosen,
-    n_models,
-    ridge,
+    features: sp.csr_matrix, rows: np.ndarray, models: np.ndarray, target: np.ndarray, *, chosen, n_models, ridge,
     tolerance,
-) -> tuple[np.ndarray, np.ndarray]:
-    """One regression a model of ``chosen``: (D, n_models) weights and (n_models,) intercepts, 0 for the other models.
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+    """One regression per model of ``chosen``: (D, n_models) weights and (n_models,) intercepts, 0 for the other models.
 
     Observation i is the row ``rows[i]`` of the features, the model ``models[i]`` and the value ``target[i]``.
     """
     indices = features.indices
-    if features.shape[1] <= 2**16:  # half as long, and reading them is what takes the time
+    if features.shape[1] <= 2**16:  # half as long: reading them takes most of the time
         indices = indices.astype(np.uint16)
     matrix = features.data, indices, features.indptr
     weights, intercepts = np.zeros((features.shape[1], n_models)), np.zeros(n_models)
 
     def learn(model: int) -> None:
-        mine, found, x = np.flatnonzero(models == model), None, np.empty(features.shape[1])
+        mine, x = np.flatnonzero(models == model), np.empty(features.shape[1])
         centre = target[mine].mean()
-        given = rows[mine], target[mine] - centre
-        if len(mine) > MANY:
-            found = descend(matrix, *given, ridge, tolerance, x)
-        if found is None:
-            found = _lsqr(*matrix, *given, np.sqrt(ridge), tolerance, x)
-        weights[:, model], intercepts[model] = x, centre - found
+        shift = _lsqr(*matrix, rows[mine], target[mine] - centre, np.sqrt(ridge), tolerance, x)
+        weights[:, model], intercepts[model] = x, centre - shift
 
     observed = np.bincount(models, minlength=n_models)
-    # The longest first: no thread is left with it in the end.
+    # The longest first, so that no thread starts it last.
     in_threads(learn, sorted(chosen, key=lambda model: -observed[model]))
     return weights, intercepts
 
 
 def predictions(features: sp.csr_matrix, weights: np.ndarray) -> np.ndarray:
     """``features @ weights`` to the last bit, rows shared among the cores."""
-    if features.shape[1] != weights.shape[0]:  # compiled code would read what lies beyond
+    if features.shape[1] != weights.shape[0]:  # compiled code would read beyond the end
         raise ValueError(
             f"queries with {features.shape[1]} features, but weights for {weights.shape[0]}; encode them alike"
         )
@@ -91,7 +77,7 @@ def _multiply(data, indices, indptr, weights, start, found):
 
 @njit(cache=True, nogil=True, fastmath=True)
 def _dot(one, other):
-    """Not BLAS, which would take threads of its own, and round by their number."""
+    """A plain loop: BLAS would start threads of its own, and round differently with their number."""
     total = 0.0
     for place in range(len(one)):
         total += one[place] * other[place]

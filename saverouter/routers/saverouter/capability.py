@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from .ridge import ridges
+from ._ridge import ridges
 
-UNSEEN_COST = 1.05  # a model nobody tried is taken to be a little dearer than the dearest (release)
+UNSEEN_COST = 1.05  # an untried model counts as a little dearer than the dearest one (release)
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,10 @@ class Observations:
     n_models: int
 
     @classmethod
-    def of(cls, rows, models, quality, cost, groups, n_groups: int, n_models: int) -> Observations:
+    def of(
+        cls, rows: np.ndarray, models: np.ndarray, quality: np.ndarray, cost: np.ndarray, groups: np.ndarray,
+        n_groups: int, n_models: int,
+    ) -> Observations:  # fmt: skip
         """Sorted by query, then model, so that the order of purchase cannot matter."""
         order = np.lexsort((models, rows))
         rows = rows[order]
@@ -45,7 +48,7 @@ class Observations:
 def additive_prior(counts: np.ndarray, sums: np.ndarray, ridge: float) -> np.ndarray:
     """pi_gm: ridge regression of quality on group and model, with a free intercept, clipped to 0..1.
 
-    The design has one row an observation, but it enters only through counts and sums of a cell, so the
+    The design has one row per observation, but it enters only through counts and sums per cell, so the
     normal equations have 1 + G + M unknowns however many observations there are.
     """
     n_groups, n_models = counts.shape
@@ -69,9 +72,10 @@ def shrunken(counts: np.ndarray, sums: np.ndarray, prior: np.ndarray, strength: 
 
 
 def residual_weights(
-    seen: Observations, prior: np.ndarray, features: sp.csr_matrix, *, shrinkage, ridge, min_observations, tolerance
-) -> tuple[np.ndarray, np.ndarray]:
-    """One ridge predictor a model of what its group estimate misses: (D, M) weights and (M,) intercepts.
+    seen: Observations, prior: np.ndarray, features: sp.csr_matrix, *, shrinkage: float, ridge: float,
+    min_observations: int, tolerance: float,
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+    """One ridge predictor per model of what its group estimate misses: (D, M) weights and (M,) intercepts.
 
     Each target leaves its own outcome out of the group estimate. A model with fewer than
     ``min_observations`` outcomes gets zero weights.
@@ -81,15 +85,9 @@ def residual_weights(
     target = seen.quality - shrunken(counts, sums, prior[cells], shrinkage)
     tried = np.bincount(seen.models, minlength=seen.n_models)
     return ridges(
-        features,
-        seen.rows,
-        seen.models,
-        target,
-        chosen=np.flatnonzero(tried >= max(min_observations, 1)),
-        n_models=seen.n_models,
-        ridge=ridge,
-        tolerance=tolerance,
-    )
+        features, seen.rows, seen.models, target, chosen=np.flatnonzero(tried >= max(min_observations, 1)),
+        n_models=seen.n_models, ridge=ridge, tolerance=tolerance,
+    )  # fmt: skip
 
 
 def cost_table(seen: Observations) -> tuple[np.ndarray, np.ndarray]:

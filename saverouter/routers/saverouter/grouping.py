@@ -10,7 +10,8 @@ import numpy as np
 from sklearn.cluster import MiniBatchKMeans
 from sklearn.linear_model import LogisticRegression
 
-from .errors import SaveRouterError
+from ...errors import SaveRouterError, one_of
+from ...workloads import Queries
 
 GROUPINGS = ("auto", "labels", "latent", "global")
 MAX_LABELS = 128
@@ -26,20 +27,19 @@ class Grouper:
     """
 
     def __init__(self, kind: str = "auto", seed: int = 42):
-        if kind not in GROUPINGS:
-            raise SaveRouterError(f"grouping is {kind!r}; expected one of {', '.join(GROUPINGS)}")
+        one_of("grouping", kind, GROUPINGS)
         self.kind = kind
         self.seed = seed
 
-    def fit(self, vectors, tasks, size: int) -> Grouper:
-        """Learn groups of ``size`` queries; ``vectors`` is their (size, D) array, or a function that computes it."""
+    def fit(self, queries: Queries) -> Grouper:
+        """Learn groups of training queries."""
         self.accuracy_ = None
         self._model = None
         if self.kind == "global":
-            return self._settle("global", np.zeros(size, int))
-        if self.kind in ("auto", "labels") and self._try_labels(vectors, tasks):
+            return self._settle("global", np.zeros(len(queries), int))
+        if self.kind in ("auto", "labels") and self._try_labels(queries):
             return self
-        self._model = self._clusters(_value(vectors))
+        self._model = self._clusters(queries.embed())
         return self._settle("latent", self._model.labels_)
 
     def _settle(self, kind: str, groups) -> Grouper:
@@ -48,12 +48,12 @@ class Grouper:
         self.n_groups_ = int(self.train_groups_.max()) + 1
         return self
 
-    def _try_labels(self, vectors, tasks) -> bool:
-        if tasks is None:
+    def _try_labels(self, queries: Queries) -> bool:
+        if queries.tasks is None:
             if self.kind == "labels":
                 raise SaveRouterError("grouping='labels' needs task labels; add a task column or use grouping='latent'")
             return False
-        self.labels_, groups = np.unique(np.asarray(tasks, dtype=str), return_inverse=True)
+        self.labels_, groups = np.unique(np.asarray(queries.tasks, dtype=str), return_inverse=True)
         if len(self.labels_) == 1:  # one task: nothing to recognise
             if self.kind == "auto":
                 return False
@@ -61,10 +61,10 @@ class Grouper:
             return True
         if self.kind == "auto" and len(self.labels_) > MAX_LABELS:
             return False
-        features = _value(vectors)
+        vectors = queries.embed()
         classifier = LogisticRegression(C=10.0, max_iter=1000, class_weight="balanced", random_state=self.seed)
-        classifier.fit(features, groups)
-        self.accuracy_ = float((classifier.predict(features) == groups).mean())
+        classifier.fit(vectors, groups)
+        self.accuracy_ = float((classifier.predict(vectors) == groups).mean())
         if self.kind == "auto" and self.accuracy_ < MIN_TRAIN_ACCURACY:
             return False
         self._model = classifier
@@ -78,19 +78,17 @@ class Grouper:
         )
         return clusters.fit(vectors)
 
-    def predict(self, vectors, size: int) -> np.ndarray:
-        """Groups of ``size`` new queries; ``vectors`` as in ``fit``."""
+    def predict(self, queries: Queries) -> np.ndarray:
+        """Groups of new queries; a single group needs no vectors."""
         if self._model is None:
-            return np.zeros(size, dtype=np.int64)
-        if self.kind_ == "labels":
-            return self._recognise(_value(vectors))
-        return self._model.predict(_value(vectors)).astype(np.int64)
+            return np.zeros(len(queries), dtype=np.int64)
+        return self.recognise(queries.embed())
 
-    def _recognise(self, vectors: np.ndarray) -> np.ndarray:
-        """The classifier's ``predict`` without its checks of the input, which cost one query more than the rest."""
+    def recognise(self, vectors: np.ndarray) -> np.ndarray:
+        """Groups of queries by their vectors; faster than the classifier's own ``predict``, which checks its input."""
+        if self._model is None:
+            return np.zeros(len(vectors), dtype=np.int64)
+        if self.kind_ == "latent":
+            return self._model.predict(vectors).astype(np.int64)
         scores = vectors @ self._model.coef_.T + self._model.intercept_
         return (scores[:, 0] > 0).astype(np.int64) if scores.shape[1] == 1 else scores.argmax(axis=1)
-
-
-def _value(vectors) -> np.ndarray:
-    return vectors() if callable(vectors) else vectors

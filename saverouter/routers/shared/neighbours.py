@@ -1,4 +1,4 @@
-"""Nearest training queries and clusters of them, for the routers that look there."""
+"""Nearest training queries and clusters of them, for the routers that use them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import scipy.sparse as sp
 
-from ..feedback import model_means
+from ...workloads import model_means
 
 CHUNK = 2048
 
@@ -28,12 +28,12 @@ def weight_matrix(near: np.ndarray, weights: np.ndarray, n_known: int) -> sp.csr
 
 
 def equal_weights(vectors: np.ndarray, known: np.ndarray, k: int) -> sp.csr_matrix:
-    """(n, n_known) weights of the k nearest, each of which counts the same."""
+    """(n, n_known) weights of the k nearest, all equal."""
     near = np.concatenate([part for part, _ in nearest(vectors, known, k)])
     return weight_matrix(near, np.full(near.shape, 1 / near.shape[1]), len(known))
 
 
-def neighbour_mean(weights, values: np.ndarray) -> np.ndarray:
+def neighbour_mean(weights: np.ndarray | sp.csr_matrix, values: np.ndarray) -> np.ndarray:
     """(n, M) weighted means of the known values; where no neighbour has one, the model's mean over all queries."""
     known = np.isfinite(values)
     total = weights @ known.astype(np.float64)
@@ -48,5 +48,5 @@ def cluster_mean(labels: np.ndarray, n_clusters: int, values: np.ndarray) -> np.
 
 
 def distinct_rows(vectors: np.ndarray) -> np.ndarray:
-    """Positions of the first of every set of equal vectors: no more clusters than these can be told apart."""
+    """Positions of the first of every set of equal vectors; there can be no more clusters than these."""
     return np.sort(np.unique(vectors, axis=0, return_index=True)[1])

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 import numpy as np
 import torch
+from numpy.typing import ArrayLike
 from torch import nn
-from tqdm import tqdm
+
+from ...progress import counted
 
 CHUNK = 8192
 
 
 @contextmanager
 def seeded(seed: int) -> Iterator[None]:
-    """Draws of torch from a seed, without touching the caller's, and work in one thread.
+    """Inside, torch draws from this seed and works in one thread; the caller's random state stays as it was.
 
-    These networks are too small for threads to help, and sums in another order would make the result depend on how
-    many cores a machine has.
+    These networks are too small for threads to help, and with threads the result would depend on the number of cores.
     """
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
@@ -30,7 +31,8 @@ def seeded(seed: int) -> Iterator[None]:
         torch.set_num_threads(threads)
 
 
-def tensor(values) -> torch.Tensor:
+def tensor(values: ArrayLike) -> torch.Tensor:
+    """Values as a float32 tensor."""
     return torch.as_tensor(np.asarray(values, dtype=np.float32))
 
 
@@ -51,7 +53,7 @@ def known_mean(losses: torch.Tensor, known: torch.Tensor) -> torch.Tensor:
 
 
 def better_pairs(quality: torch.Tensor, known: torch.Tensor) -> torch.Tensor:
-    """(n, M, M) mask of the pairs of models of one query, both known, of which the first is better."""
+    """(n, M, M) mask of pairs of models: both are known for the query, and the first is better."""
     return (quality[:, :, None] > quality[:, None, :]) & known[:, :, None] & known[:, None, :]
 
 
@@ -63,8 +65,8 @@ def ranking_losses(score: torch.Tensor, better: torch.Tensor) -> torch.Tensor:
 def in_parts(loss: Callable[[torch.Tensor], torch.Tensor], rows: torch.Tensor, size: int) -> torch.Tensor:
     """The loss of a batch too large for memory, for ``optimise``.
 
-    ``loss`` is a part's share of the batch's; the gradients of all parts but the last are added up here, so that what
-    ``optimise`` then steps along is the gradient of the whole batch.
+    ``loss`` gives a part's share of the batch's loss. The gradients of all parts but the last are added up here, so
+    ``optimise`` then steps along the gradient of the whole batch.
     """
     *parts, last = rows.split(size)
     for part in parts:
@@ -73,24 +75,13 @@ def in_parts(loss: Callable[[torch.Tensor], torch.Tensor], rows: torch.Tensor, s
 
 
 def optimise(
-    loss: Callable[[torch.Tensor], torch.Tensor],
-    parameters,
-    n: int,
-    *,
-    epochs: int,
-    batch: int,
-    rate: float = 1e-3,
-    decay: float = 0.0,
-    smallest: int = 1,
-    kind: type[torch.optim.Optimizer] = torch.optim.Adam,
-    name: str = "",
-) -> None:
-    """Minimise ``loss(rows)`` over shuffled minibatches, a short last one included unless below ``smallest``.
-
-    The bar is for a terminal; notebooks and logs stay quiet.
-    """
+    loss: Callable[[torch.Tensor], torch.Tensor], parameters: Iterable[nn.Parameter], n: int, *, epochs: int,
+    batch: int, rate: float = 1e-3, decay: float = 0.0, smallest: int = 1,
+    kind: type[torch.optim.Optimizer] = torch.optim.Adam, name: str = "",
+) -> None:  # fmt: skip
+    """Minimise ``loss(rows)`` over shuffled minibatches; one with fewer than ``smallest`` rows is skipped."""
     optimiser = kind(list(parameters), lr=rate, weight_decay=decay, fused=True)
-    for _ in tqdm(range(epochs), desc=name, disable=None, leave=False):
+    for _ in counted(epochs, name, "epochs"):
         for rows in torch.randperm(n).split(batch):
             if len(rows) >= smallest:
                 optimiser.zero_grad(set_to_none=True)
@@ -99,7 +90,7 @@ def optimise(
 
 
 @torch.inference_mode()
-def outputs(function: Callable[[torch.Tensor], torch.Tensor], vectors, chunk: int = CHUNK) -> np.ndarray:
+def outputs(function: Callable[[torch.Tensor], torch.Tensor], vectors: np.ndarray, chunk: int = CHUNK) -> np.ndarray:
     """``function`` of the vectors, a chunk at a time, as float64."""
     parts = [function(part) for part in tensor(vectors).split(chunk)]
     return torch.cat(parts).double().numpy()
@@ -130,6 +121,7 @@ class CostNet:
     """ORBIT's shared cost network (late), for routers without a cost model: 128 and 64 hidden units on z-scores."""
 
     def fit(self, vectors: np.ndarray, cost: np.ndarray, seed: int) -> CostNet:
+        """Learn the (n, M) costs where they are known."""
         self.scale_ = _moments(vectors)
         self.cost_scale_ = _moments(cost)
         scaled = (cost - self.cost_scale_[0]) / self.cost_scale_[1]
@@ -144,12 +136,13 @@ class CostNet:
         return self
 
     def predict(self, vectors: np.ndarray) -> np.ndarray:
+        """(n, M) costs."""
         scaled = outputs(self.net_, (vectors - self.scale_[0]) / self.scale_[1])
         return scaled * self.cost_scale_[1] + self.cost_scale_[0]
 
 
 def _moments(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and standard deviation a column, over the known entries; a constant column keeps its scale."""
+    """Mean and standard deviation per column, over the known entries; a constant column keeps its scale."""
     known = np.isfinite(values)
     counts = np.maximum(known.sum(axis=0), 1)
     mean = np.where(known, values, 0.0).sum(axis=0) / counts

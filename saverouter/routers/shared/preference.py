@@ -1,20 +1,20 @@
-"""Routers that know which model they like, but not what it costs."""
+"""Routers that prefer some models but cannot tell what they cost."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from ..policies import ChoicePolicies
-from ..workload import Queries
-from .base import DenseRouter
+from ...judging import ChoicePolicies
+from ...workloads import Asked
+from ..base import DenseRouter
 from .neural import CostNet
 
 
 class PreferenceRouter(DenseRouter):
     """A dense router that prefers models and has no cost model of its own.
 
-    "early" it has one operating point, its favourite model, and a model's mean cost; "late" it has ORBIT's shared
-    cost network and thresholds on what that predicts.
+    ``orbit="early"`` gives it one operating point, its favourite model, and each model's mean cost. "late" gives it
+    ORBIT's shared cost network and thresholds on the predicted cost.
     """
 
     synthetic_best_point = False
@@ -28,8 +28,8 @@ class PreferenceRouter(DenseRouter):
         cost = self.mean_cost_ if self.orbit == "early" else self.cost_net_.predict(vectors)
         return self._preference(vectors), cost
 
-    def policies(self, queries) -> list:
+    def policies(self, queries: Asked) -> list:
         if self.orbit == "late":
             return super().policies(queries)
-        quality, _ = self._estimates(Queries.of(queries))
+        quality, _ = self._estimates(self._queries(queries))
         return [ChoicePolicies(np.argmax(quality, axis=1)[None], ["favourite model"])]

@@ -1,19 +1,21 @@
 """The paper's real benchmarks: fetched by the user from their publishers, verified by hash, converted once.
 
-    python -m saverouter.originals.fetch routerbench      (make data BENCHMARK=routerbench)
+    python -m saverouter.workloads.originals.fetch routerbench      (make data BENCHMARK=routerbench)
     saverouter.load("original/routerbench")
 
-Nothing here reaches a network but ``fetch``.
+Only ``fetch`` reaches a network.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from ..cache import cache_folder, contents_of, digest_of, digest_of_files, only_one, stamp_of
-from ..errors import SaveRouterError, did_you_mean
+from ...encoders import clip_vectors
+from ...errors import SaveRouterError, did_you_mean
+from ...files import cache_folder, contents_of, digest_of, digest_of_files, only_one, stamp_of
 from ..workload import Workload
 from . import llmrouterbench, mixinstruct, mmrbench, routerbench, routereval, store
 from .archives import extract
@@ -71,7 +73,7 @@ def _convert(name: str, path: Path) -> None:
 
 
 def _inputs(name: str, kept: dict) -> dict:
-    """What a workload would be made from now; a file that is gone is as good as the one that was converted."""
+    """What a workload would be made from now; a file that is gone counts as unchanged."""
     places = {source.file: find(source) for source in sources(name)}
     stamps = {
         file: stamp if places.get(file) is None else stamp_of(places[file]) for file, stamp in kept["files"].items()
@@ -96,11 +98,11 @@ def unpacked(name: str, archive: Path, sha256: str) -> Path:
 
 def with_pictures(work: Workload) -> Workload:
     """MMRBench with the CLIP vectors of its questions and pictures."""
-    from ..clip import clip_vectors
-
     archive = located("mmrbench")[PICTURES]
     (source,) = [source for source in sources("mmrbench") if source.file == PICTURES]
     folder = unpacked("mmrbench", archive, source.sha256 or contents_of([archive])[0])
     images = mmrbench.image_paths(work, folder)
     told = "query vectors are CLIP ViT-B/16 text and image vectors, each of unit length, side by side"
-    return replace(work, vectors=clip_vectors(work.prompts, images), provenance=(*work.provenance, told))
+    weights = os.environ.get("SAVEROUTER_CLIP") or download_folder("clip")
+    vectors = clip_vectors(work.prompts, images, weights=weights)
+    return replace(work, vectors=vectors, provenance=(*work.provenance, told))

@@ -1,6 +1,6 @@
 """Unpacks a publisher's archive without trusting it: nothing outside the folder, no links, no more than agreed.
 
-Everything is written below a temporary folder that takes its place only when the whole archive was fine.
+Everything is written to a temporary folder, which becomes the target only when the whole archive is fine.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from ..errors import SaveRouterError
+from ...errors import SaveRouterError
 
 MOST_FILES = 500_000
 MOST_BYTES = 60 * 1024**3
@@ -32,12 +32,13 @@ class Member:
 
 
 def extract(
-    archive: Path, target: Path, keep: tuple[str, ...] = ("*",), *, most_files=MOST_FILES, most_bytes=MOST_BYTES
-) -> Path:
+    archive: Path, target: Path, keep: tuple[str, ...] = ("*",), *,
+    most_files: int = MOST_FILES, most_bytes: int = MOST_BYTES,
+) -> Path:  # fmt: skip
     """Files of a zip or tar archive whose names match one of ``keep``, below ``target``, which must not exist yet.
 
     A member with an absolute path, a parent folder, a link or a device makes the whole archive unusable, whether it is
-    wanted or not. Sizes are counted while they are read, because what an archive says of itself need not be true.
+    wanted or not. Sizes are counted while they are read, because an archive may declare wrong ones.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))

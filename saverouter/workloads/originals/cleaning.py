@@ -6,17 +6,18 @@ Each step returns what it did, in words with a count, for ``Workload.provenance`
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 
 import numpy as np
 import pandas as pd
 
-from ..errors import SaveRouterError
+from ...errors import SaveRouterError
 
 _TRUTH = {"true": 1.0, "false": 0.0}
 
 
 def numbers(values: pd.Series) -> tuple[np.ndarray, int]:
-    """Numbers, textual true and false as 1 and 0, NaN elsewhere; and how many entries were there but no number."""
+    """Numbers, textual true and false as 1 and 0, NaN elsewhere; and how many entries were neither empty nor a number."""
     if pd.api.types.is_numeric_dtype(values):
         return values.to_numpy(dtype=np.float64, na_value=np.nan), 0
     texts = values.astype(object).where(values.notna(), "").astype(str).str.strip().str.lower()
@@ -35,7 +36,7 @@ def whole_pairs(quality: np.ndarray, cost: np.ndarray) -> tuple[np.ndarray, np.n
     return np.where(available, quality, np.nan), np.where(available, cost, np.nan), notes
 
 
-def unique_names(names) -> tuple[list[str], list[str]]:
+def unique_names(names: Iterable) -> tuple[list[str], list[str]]:
     """Repeated ids get "#2", "#3" and so on in order of appearance; and a note on how many."""
     seen: Counter[str] = Counter()
     unique = []
@@ -46,7 +47,8 @@ def unique_names(names) -> tuple[list[str], list[str]]:
     return unique, [f"{repeats:,} repeated query ids were numbered (#2, #3, ...)"] if repeats else []
 
 
-def need_columns(frame: pd.DataFrame, columns, place: str) -> None:
+def need_columns(frame: pd.DataFrame, columns: Iterable[str], place: str) -> None:
+    """Refuse a table that lacks one of the columns."""
     missing = [column for column in columns if column not in frame.columns]
     if missing:
         have = ", ".join(map(str, frame.columns[:12])) + (", ..." if len(frame.columns) > 12 else "")

@@ -1,8 +1,8 @@
 """Fetches the original benchmarks from their publishers' hub. The only module here that reaches a network, and only when asked.
 
-    python -m saverouter.originals.fetch routerbench        (or: make data BENCHMARK=routerbench)
+    python -m saverouter.workloads.originals.fetch routerbench        (or: make data BENCHMARK=routerbench)
 
-A download that was interrupted goes on where it stopped. What it takes is said before it starts.
+An interrupted download goes on where it stopped. Its size and the free disk are shown before it starts.
 """
 
 from __future__ import annotations
@@ -10,26 +10,33 @@ from __future__ import annotations
 import argparse
 import shutil
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from ..errors import SaveRouterError
+from ...errors import SaveRouterError
+from ...progress import listening, say
 from .registry import Source, checked, download_folder, find, sources, trust
 
 ALSO = {"mmrbench": ("clip",)}  # pictures need an encoder
-ROOM = 3  # free disk wanted, in sizes of the download: archives are unpacked beside it
+ROOM = 3  # free disk needed, as a multiple of the download: archives are unpacked beside it
 
 
 def main(arguments: list[str] | None = None) -> int:
+    """Fetch the benchmarks named on the command line, and return the exit status."""
     known = list(dict.fromkeys(source.benchmark for source in sources()))
-    parser = argparse.ArgumentParser("python -m saverouter.originals.fetch", description=__doc__.split("\n\n")[0])
+    parser = argparse.ArgumentParser(
+        "python -m saverouter.workloads.originals.fetch", description=__doc__.split("\n\n")[0]
+    )
     parser.add_argument("benchmark", nargs="*", help=f"one or more of {', '.join(known)}; all where none is named")
     chosen = [name for entry in parser.parse_args(arguments).benchmark for name in entry.replace(",", " ").split()]
     if not chosen or "all" in chosen:
         chosen = [name for name in known if name != "clip"]
     try:
-        for part in dict.fromkeys(part for name in chosen for part in (name, *ALSO.get(name, ()))):
-            fetch(part)
+        with listening(sys.stdout):
+            for part in dict.fromkeys(part for name in chosen for part in (name, *ALSO.get(name, ()))):
+                fetch(part)
     except SaveRouterError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
@@ -39,8 +46,8 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def fetch(benchmark: str, say=print) -> list[Path]:
-    """All files of a benchmark: checked where they are there already, fetched where not, and recorded on first trust."""
+def fetch(benchmark: str, say: Callable[[str], None] = say) -> list[Path]:
+    """All files of a benchmark. Those already here are checked, the others are fetched, and new hashes are recorded."""
     wanted = sources(benchmark)
     have = {source: path for source in wanted if (path := find(source))}
     missing = [source for source in wanted if source not in have]
@@ -88,8 +95,8 @@ def _download(missing: list[Source], say) -> dict[Source, Path]:
         ) from error
 
 
-def whole_revision(hub, source: Source) -> str:
-    """The one commit that the recorded revision begins; the newest where none is recorded, which is then pinned."""
+def whole_revision(hub: Any, source: Source) -> str:
+    """The one commit that begins with the recorded revision. Where none is recorded, the newest is taken and pinned."""
     if len(source.revision) == 40:
         return source.revision
     commits = [commit.commit_id for commit in hub.list_repo_commits(source.repo, repo_type=source.kind)]
@@ -141,6 +148,7 @@ def _accepted(source: Source, path: Path, offered) -> Path:
 
 
 def size(count: float) -> str:
+    """A number of bytes in a readable unit."""
     for unit in ("bytes", "KB", "MB"):
         if count < 1000:
             return f"{count:.0f} {unit}"

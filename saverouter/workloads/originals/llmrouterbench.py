@@ -1,6 +1,6 @@
 """LLMRouterBench, its performance-cost part: 12,446 prompts of 10 datasets, 12 models (``NPULH/LLMRouterBench``).
 
-Some records cost exactly nothing although the model answered. ``repaired_costs`` prices them, step by step and counted.
+Some records cost exactly nothing although the model answered. ``repaired_costs`` prices them and counts how many in which way.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from ..errors import SaveRouterError
+from ...errors import SaveRouterError
 from ..workload import Workload
 
 DATASETS = (
@@ -27,7 +27,7 @@ MODELS = (
 TIMESTAMP = re.compile(r"\d{8}_\d{6}")
 NO_ANSWER = {"", "None", "null", "[]", "{}", "''"}
 FAILURE = "generation failed"
-ENOUGH = 20  # priced records of a task that prices are learnt from
+ENOUGH = 20  # priced records that a task needs for token prices of its own
 
 
 def convert(files: dict[str, Path]) -> Workload:
@@ -63,7 +63,7 @@ def convert(files: dict[str, Path]) -> Workload:
 
 
 def _records(folder: Path, dataset: str, split: str) -> pd.DataFrame:
-    """All models' records of a dataset, in the order of index and model; they must speak of the same queries."""
+    """All models' records of a dataset, in the order of index and model; they must cover the same queries."""
     parts = []
     for model in MODELS:
         path = newest(_model_folder(folder, dataset, split, model))
@@ -106,7 +106,7 @@ def _record(record: dict, place: str) -> dict:
 
 
 def _tokens(value) -> float:
-    """A count, NaN where it is none."""
+    """A token count, NaN where the value is none."""
     try:
         count = float(value)
     except (TypeError, ValueError):
@@ -120,7 +120,7 @@ def _is_answer(value) -> bool:
 
 
 def _same_queries(one: pd.DataFrame, other: pd.DataFrame, place: str) -> None:
-    """Two models answered the same queries; prompts may differ in white space alone."""
+    """Refuse two models with different queries; prompts may differ in white space alone."""
     models = one["model"].iloc[0], other["model"].iloc[0]
     if one["index"].tolist() != other["index"].tolist():
         odd = sorted(set(one["index"]) ^ set(other["index"]))[:1]
@@ -156,10 +156,10 @@ def newest(folder: Path) -> Path:
 def repaired_costs(records: pd.DataFrame) -> tuple[np.ndarray, list[str]]:
     """Costs with the zeros of answered calls filled in, and how many were filled in which way.
 
-    A record without cost but with tokens is priced by token prices, fitted by least squares without intercept on that
-    model's priced records of the task where there are at least 20, else on all its priced records. What cannot be priced so, and
-    what has no valid token count or no tokens but an answer, is given the median of the model's priced records of the task,
-    else of the model, else of all. A call without tokens and without an answer did cost nothing.
+    A record with tokens but without cost is priced by token prices. These are fitted by least squares without intercept
+    on the model's priced records of the task where there are at least 20, else on all its priced records. A record that
+    cannot be priced so is given the median of the model's priced records of the task, else of the model, else of all.
+    A call without tokens and without an answer did cost nothing.
     """
     cost = records["cost"].to_numpy(dtype=np.float64).copy()
     tokens = records[["prompt_tokens", "completion_tokens"]].to_numpy(dtype=np.float64)
@@ -194,7 +194,7 @@ def repaired_costs(records: pd.DataFrame) -> tuple[np.ndarray, list[str]]:
 
 
 def _token_prices(tokens: np.ndarray, cost: np.ndarray, valid: np.ndarray) -> np.ndarray | None:
-    """USD a prompt token and a completion token, or None where they make no sense."""
+    """USD per prompt token and per completion token, or None where they make no sense."""
     tokens, cost = tokens[valid], cost[valid]
     if not len(cost):
         return None

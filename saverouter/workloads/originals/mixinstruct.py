@@ -1,4 +1,4 @@
-"""Mixinstruct: 110,000 instructions, 12 models, quality = BERTScore, one price a model (``llm-blender/mix-instruct``)."""
+"""Mixinstruct: 110,000 instructions, 12 models, quality = BERTScore, one price per model (``llm-blender/mix-instruct``)."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from ..errors import SaveRouterError
+from ...errors import SaveRouterError
 from ..workload import Workload
-from .outcomes import unique_names, whole_pairs
+from .cleaning import unique_names, whole_pairs
 
 # Proxy prices: size in billions of parameters, relative to the largest.
 PRICES = {
@@ -48,7 +48,7 @@ def convert(files: dict[str, Path]) -> Workload:
             f"{len(names):,} records read from train, validation and test, in that order",
             *repeats,
             *notes,
-            "quality is the recorded BERTScore; cost is a proxy, one number a model: parameters / 16 billion",
+            "quality is the recorded BERTScore; cost is a proxy, one number per model: parameters / 16 billion",
         ),
         grouping="global",
     )

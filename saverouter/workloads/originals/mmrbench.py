@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from ..errors import SaveRouterError
+from ...errors import SaveRouterError
 from ..workload import Workload
-from .outcomes import need_columns, numbers, unique_names, whole_pairs
+from .cleaning import need_columns, numbers, unique_names, whole_pairs
 
 MODELS = (
     "Qwen2.5-VL-3B", "Qwen2.5-VL-72B", "InternVL3-78B", "Gemma3-4B", "Qwen2.5-VL-7B", "Claude3-7V_Sonnet",

@@ -1,6 +1,6 @@
 """Reads a publisher's pickle without running what it says: pandas and numpy containers, and nothing else.
 
-A pickle is a program. This reader knows a closed list of names; any other one ends the reading before anything is
+A pickle is a program. This reader knows a closed list of names; any other name ends the reading before anything is
 called. Classes of pandas are handed out as empty subclasses made for one reading, so that not even their attributes
 can be changed by a file.
 """
@@ -17,7 +17,7 @@ from numpy._core import multiarray, numeric
 from pandas._libs import internals
 from pandas.core.internals.managers import BlockManager, SingleBlockManager
 
-from ..errors import SaveRouterError
+from ...errors import SaveRouterError
 
 _INDEXES = {"Index": pd.Index, "RangeIndex": pd.RangeIndex, "MultiIndex": pd.MultiIndex,
             # what pandas had until 2.0
@@ -29,7 +29,7 @@ _NUMPY = ("numpy.core", "numpy._core")
 _PANDAS = ("pandas", "pandas.core.frame", "pandas.core.series", "pandas.core.internals.managers")
 
 
-def read_pickle(path: Path):
+def read_pickle(path: Path) -> object:
     """The object in a file, built from containers of Python, numpy and pandas alone."""
     try:
         with path.open("rb") as file:
@@ -93,7 +93,7 @@ class _Reader(pickle.Unpickler):
 
 
 def _empty_array(kind, shape, code):
-    """numpy's way to begin an array; the memory comes with the content, never with a number in the file."""
+    """How numpy begins an array. Memory is taken for content that is there, never for a size that the file claims."""
     if kind is not np.ndarray or tuple(shape) != (0,):
         raise SaveRouterError("it begins an array of an unusual kind")
     return multiarray._reconstruct(np.ndarray, (0,), code)

@@ -14,14 +14,13 @@ from pathlib import Path
 
 import pandas as pd
 
-from ..cache import atomic_path, cache_folder, only_one
-from ..errors import SaveRouterError, did_you_mean
-from ..paths import data_folder
+from ...errors import SaveRouterError, did_you_mean
+from ...files import atomic_path, cache_folder, data_folder, only_one
 
 
 @dataclass(frozen=True)
 class Source:
-    """One file: the repository on the hub, its revision (a whole one once it was fetched), and what it must hold."""
+    """One file: the repository on the hub, its revision (complete once fetched), and what it must hold."""
 
     benchmark: str
     repo: str
@@ -33,10 +32,12 @@ class Source:
 
     @property
     def is_trusted(self) -> bool:
+        """Whether a hash is recorded."""
         return bool(self.sha256)
 
 
 def registry_file() -> Path:
+    """The list of all files, ``data/registry.csv``."""
     return data_folder() / "registry.csv"
 
 
@@ -78,7 +79,7 @@ def download_folder(benchmark: str) -> Path:
 
 
 def find(source: Source) -> Path | None:
-    """A file that is there already: in ``$SAVEROUTER_DATA``, in its folder for the benchmark, or among the fetched ones."""
+    """The path of a file that is already here: in ``$SAVEROUTER_DATA``, in its folder for the benchmark, or fetched."""
     places = [download_folder(source.benchmark)]
     if os.environ.get("SAVEROUTER_DATA"):
         given = Path(os.environ["SAVEROUTER_DATA"]).expanduser()
@@ -87,7 +88,7 @@ def find(source: Source) -> Path | None:
 
 
 def checked(source: Source, path: Path) -> Source:
-    """The source with the size and hash of a file, which must be the recorded ones where there are any."""
+    """The source with the size and hash of a file; they must equal the recorded ones where there are any."""
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     found = replace(source, bytes=str(path.stat().st_size), sha256=digest)
@@ -101,7 +102,7 @@ def checked(source: Source, path: Path) -> Source:
 
 
 def located(benchmark: str, without: str = "") -> dict[str, Path]:
-    """Every file of a benchmark but one, by name, wherever it lies; one that is missing is named with the remedy."""
+    """The paths of a benchmark's files by name, one left out if asked; a missing file is an error that names the remedy."""
     wanted = [source for source in sources(benchmark) if source.file != without]
     found = {source.file: find(source) for source in wanted}
     missing = [name for name, path in found.items() if path is None]

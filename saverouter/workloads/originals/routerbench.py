@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from ..workload import Workload
-from .outcomes import need_columns, numbers, whole_pairs
+from .cleaning import need_columns, numbers, whole_pairs
 from .pickles import read_pickle
 
 MODELS = (
@@ -18,7 +18,7 @@ COLUMNS = ("sample_id", "model_name", "performance", "cost", "prompt", "eval_nam
 
 
 def convert(files: dict[str, Path]) -> Workload:
-    """The publisher's long table, a row a query and model, with queries in the order of their ids."""
+    """The publisher's long table, one row per query and model, with queries in the order of their ids."""
     path = files["routerbench_raw.pkl"]
     table = read_pickle(path)
     if not isinstance(table, pd.DataFrame):

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
-from ..errors import SaveRouterError
-from ..pools import billions, prices_by_size
+from ...errors import SaveRouterError
+from ..large_pool import billions, prices_by_size
 from ..workload import Workload
-from .outcomes import unique_names, whole_pairs
+from .cleaning import unique_names, whole_pairs
 from .pickles import read_pickle
 
 TASKS = ("arc", "gsm8k", "harness_truthfulqa_mc_0", "hellaswag", "mmlu", "winogrande")
@@ -17,7 +17,7 @@ PARTS = ("train", "val", "test")
 
 
 def convert(files: dict[str, Path]) -> Workload:
-    """The models that all six files know and whose name tells a size, by name; rows file by file, train, val, test."""
+    """Models in all six files whose name tells a size, sorted by name; rows file by file, each train, val, test."""
     folder = files["router_dataset.zip"]
     tables = {}
     for task in TASKS:

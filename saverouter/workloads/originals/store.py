@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ..cache import atomic_path
-from ..errors import SaveRouterError
+from ...errors import SaveRouterError
+from ...files import atomic_path
 from ..workload import Workload
 
 KEY = b"saverouter"
@@ -54,7 +54,7 @@ def made_from(path: Path) -> dict | None:
 
 
 def read(path: Path) -> Workload:
-    """The stored workload, whole or not at all."""
+    """The stored workload; one that is unreadable or was changed is refused."""
     try:
         table = pq.read_table(path)
         about = json.loads(table.schema.metadata[KEY])

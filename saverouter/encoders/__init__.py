@@ -1,0 +1,11 @@
+"""Queries as numbers: frozen MiniLM and CLIP vectors, and TF-IDF features of the words.
+
+This room knows texts, pictures and arrays. It knows nothing of workloads, outcomes or routers. What it computes is kept
+on disk by content, so that a prompt is encoded once on a machine.
+"""
+
+from .clip import clip_vectors
+from .features import ResidualFeatures
+from .minilm import minilm_vectors
+
+__all__ = ["ResidualFeatures", "clip_vectors", "minilm_vectors"]

@@ -1,0 +1,80 @@
+"""What a long calculation tells of itself, through the logger ``saverouter``.
+
+Without any configuration it goes to the process's own standard error: a terminal, a log file, or the log behind a
+notebook's kernel, so that it never becomes part of a notebook. ``logging.getLogger("saverouter").setLevel("WARNING")``
+silences it.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TextIO
+
+log = logging.getLogger("saverouter")
+EVERY = 5.0  # seconds between two reports
+
+
+def say(message: str) -> None:
+    """One line for who listens: the handlers that were configured, else standard error."""
+    if log.hasHandlers():
+        log.info(message)
+    elif log.level <= logging.INFO and (stream := _standard_error()):
+        record = log.makeRecord(log.name, logging.INFO, __file__, 0, message, (), None)
+        logging.StreamHandler(stream).handle(record)
+
+
+def _standard_error() -> TextIO | None:
+    """The process's own. A notebook's kernel shows all that is written there, but keeps the original aside."""
+    if not type(sys.stderr).__module__.startswith("ipykernel"):
+        return sys.__stderr__
+    original = getattr(sys.stderr, "_original_stdstream_copy", None)
+    return None if original is None else os.fdopen(original, "w", closefd=False)
+
+
+@contextmanager
+def listening(stream: TextIO) -> Iterator[None]:
+    """Inside, everything that is said goes to the stream: for a command line."""
+    handler, level = logging.StreamHandler(stream), log.level
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+        log.setLevel(level)
+
+
+class Progress:
+    """Says every few seconds how far a calculation is, how fast, and how long it will still take."""
+
+    def __init__(self, what: str, units: str, total: int):
+        self.what, self.units, self.total = what, units, total
+        self._start = self._last = time.monotonic()
+
+    def at(self, done: int) -> None:
+        """So many are done; nothing is said of what takes less than a few seconds."""
+        now = time.monotonic()
+        if now - self._last < EVERY:
+            return
+        self._last = now
+        rate = done / (now - self._start)
+        left = duration((self.total - done) / rate) if done else "an unknown time"
+        say(f"{self.what}: {done:,} of {self.total:,} {self.units}, {rate:,.3g} per second, {left} left")
+
+
+def duration(seconds: float) -> str:
+    """90 seconds as "90 s", 120 as "2 min"."""
+    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
+
+
+def counted(total: int, what: str, units: str) -> Iterator[int]:
+    """0, 1, 2, ... like ``range(total)``, with reports on how far it is."""
+    progress = Progress(what, units, total)
+    for done in range(total):
+        yield done
+        progress.at(done + 1)

@@ -1,0 +1,87 @@
+"""What many runs say together: means and intervals over seeds and splits, who leads, which budget is best."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+from scipy import stats
+
+METRICS = ["peak_score", "cost_ratio", "sa_bep", "sa_cr"]
+
+
+def interval(values: ArrayLike, level: float = 0.95) -> tuple[float, float]:
+    """Student's interval for the mean, or the range of the values where one of them is infinite."""
+    values = np.asarray(values, dtype=np.float64)
+    if not np.isfinite(values).all() or len(values) < 2:
+        return float(values.min()), float(values.max())
+    half = stats.t.ppf((1 + level) / 2, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values))
+    return float(values.mean() - half), float(values.mean() + half)
+
+
+def summary(frame: pd.DataFrame, keys: list[str], metrics: Iterable[str] = METRICS) -> pd.DataFrame:
+    """One row for each combination of the keys: over its seeds the mean of every metric, ``<metric>_sd`` and ``runs``.
+
+    A metric that is not reached with every seed has no mean and no standard deviation; its median stands in, and may be
+    inf. ``reached`` counts the seeds with a finite break-even point.
+    """
+    rows = []
+    for values, group in frame.groupby(keys, sort=False, dropna=False):
+        found = dict(zip(keys, values, strict=True))
+        for metric in metrics:
+            finite = np.isfinite(group[metric]).all()
+            found[metric] = group[metric].mean() if finite else group[metric].median()
+            found[f"{metric}_sd"] = group[metric].std(ddof=1) if finite and len(group) > 1 else np.nan
+        found |= {"runs": len(group), "reached": int(np.isfinite(group["sa_bep"]).sum())}
+        others = [c for c in ("supervision", "supervision_cost", "best_single") if c in group]
+        rows.append(found | group[others].mean().to_dict())
+    return pd.DataFrame(rows)
+
+
+def leads(frame: pd.DataFrame, metric: str) -> pd.DataFrame:
+    """SaveRouter against every variant on the same splits: mean difference in a metric, and on how many splits it leads."""
+    sign = 1 if metric == "peak_score" else -1
+    by_split = frame.pivot(index="split", columns="variant", values=metric)
+    rows = {}
+    for variant in [name for name in dict.fromkeys(frame["variant"]) if name != "SaveRouter"]:
+        ahead = sign * (by_split["SaveRouter"] - by_split[variant])
+        low, high = interval(ahead)
+        rows[variant] = {"mean lead": ahead.mean(), "from": low, "to": high,
+                         "splits with a lead": f"{(ahead > 0).sum()} of {len(ahead)}"}  # fmt: skip
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("SaveRouter against")
+
+
+def main_row(table: pd.DataFrame, method: str = "SaveRouter") -> pd.DataFrame:
+    """A method over the seeds of ``over_seeds``: its peak in points above the best single model with a 95% interval for
+    the mean, on how many splits it gets there, and the range of its break-even points."""
+    rows = {}
+    for name, ours in table[table["method"] == method].groupby("benchmark", sort=False):
+        above = 100 * (ours["peak_score"] - ours["best_single"])
+        low, high = interval(above)
+        reached = f"{np.isfinite(ours['cost_ratio']).sum()} of {len(ours)}"
+        rows[name] = {"points above": above.mean(), "from": low, "to": high, "reached": reached,
+                      "earliest payback": ours["sa_bep"].min(), "latest payback": ours["sa_bep"].max()}  # fmt: skip
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis(method)
+
+
+def best_k(curve: pd.DataFrame) -> pd.DataFrame:
+    """For each benchmark the K of highest quality, lowest serving cost, earliest payback and lowest bill; 0 for none."""
+    wanted = {
+        "highest P_s": "peak_score",
+        "lowest CR": "cost_ratio",
+        "earliest payback": "sa_bep",
+        "lowest SA-CR": "sa_cr",
+    }
+    rows = {}
+    for name, points in curve.groupby("benchmark", sort=False):
+        points = points.set_index("k")
+        rows[name] = {title: _first(points[metric], rising=metric == "peak_score") for title, metric in wanted.items()}
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("benchmark")
+
+
+def _first(values: pd.Series, rising: bool = False) -> int:
+    if rising:
+        return int(values.idxmax())
+    return int(values.idxmin()) if np.isfinite(values).any() else 0

@@ -1,0 +1,18 @@
+"""Workloads: queries, a pool of models, and what each model scored and cost, with the one door to those outcomes.
+
+Everything that reads or makes data lives here: users' tables, recorded, original and simulated benchmarks. Nothing here
+knows how to route or how a router is judged. An outcome leaves this room through a ``Feedback``, which charges for it, or
+inside a ``Workload``.
+"""
+
+from .catalog import load, names, sample
+from .feedback import Feedback, ReplayFeedback, backed_off, model_means, one_by_one
+from .queries import Asked, Queries
+from .simulate import benchmarks, simulate, specification
+from .tables import from_frame
+from .workload import Workload
+
+__all__ = [
+    "Asked", "Feedback", "Queries", "ReplayFeedback", "Workload", "backed_off", "benchmarks", "from_frame", "load", "model_means",
+    "names", "one_by_one", "sample", "simulate", "specification",
+]  # fmt: skip

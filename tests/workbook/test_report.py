@@ -1,0 +1,206 @@
+"""Pages of reports, from small notebooks whose outputs are written by hand."""
+
+import base64
+import json
+from html.parser import HTMLParser
+from urllib.parse import unquote
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+
+from saverouter.workbook import report
+
+PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBAScY42YAAAAASUVORK5CYII=\n"
+SVG = '<svg xmlns="http://www.w3.org/2000/svg"><text>ü</text></svg>'
+LOADED = {"src", "href", "data", "srcset", "poster"}  # attributes whose address a browser fetches by itself
+HOSTILE = """<script>alert("1")</script> & 'co' <b onclick="x">"""
+
+
+class Page(HTMLParser):
+    """The tags of a page as a browser would find them, and the text of each kind of tag."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.path, self.tags, self.texts, self._open = path, [], {}, []
+        self.feed(path.read_text())
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        self._open.append(tag)
+        self.texts.setdefault(tag, []).append("")
+
+    def handle_endtag(self, tag):
+        while self._open and self._open.pop() != tag:
+            pass
+
+    def handle_data(self, data):
+        for tag in set(self._open):
+            self.texts[tag][-1] += data
+
+    def all(self, tag, attribute):
+        return [attributes[attribute] for name, attributes in self.tags if name == tag and attribute in attributes]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    path = tmp_path / "reports" / "smoke"
+    (path / "notebooks").mkdir(parents=True)
+    (path / ".done").mkdir()
+    return path
+
+
+def code(source="1", *outputs, tags=()):
+    return new_code_cell(source, outputs=list(outputs), metadata={"tags": list(tags)})
+
+
+def shown(kind, content):
+    return new_output("display_data", {kind: content})
+
+
+def finish(folder, name, *cells, title="Title", question="Why?", files=(), metadata=(), **parameters):
+    """Leave behind what a finished notebook does, and give its page."""
+    path = folder / "notebooks" / f"{name}.ipynb"
+    cells = [new_markdown_cell(f"# {title}\n\n{question}"), *cells]
+    nbformat.write(new_notebook(cells=cells, metadata=dict(metadata)), path)
+    for file in files:
+        (folder / file).parent.mkdir(exist_ok=True)
+        (folder / file).touch()
+    report.write_page(path, path.with_suffix(".html"))
+    marker = {"parameters": {"profile": "smoke", **parameters}, "files": list(files)}
+    (folder / ".done" / f"{name}.json").write_text(json.dumps(marker))
+    report.write_index(folder)
+    return Page(path.with_suffix(".html"))
+
+
+def indexes(folder):
+    return [Page(folder / "index.html"), Page(folder.parent / "index.html")]
+
+
+def test_hostile_words_are_shown_as_they_are(folder):
+    figure = code(f"# alt: {HOSTILE}\nplot()", shown("image/png", PNG), tags=["key-figure"])
+    verdict = code("", new_output("stream", text=HOSTILE), tags=["verdict"])
+    page = finish(folder, "00_a", figure, verdict, title=HOSTILE, question=HOSTILE, benchmark=HOSTILE)
+    for index in indexes(folder):
+        assert not {"script", "b"} & index.texts.keys()
+        assert index.texts["h2"][0].split(maxsplit=1)[1].strip() == HOSTILE and f"00{HOSTILE}" in index.texts["li"]
+        assert index.texts["p"].count(HOSTILE) == 2  # question and answer
+        assert f"benchmark = {HOSTILE}" in index.texts["strong"]
+        assert index.all("img", "alt") == [HOSTILE]
+    assert page.texts["title"] == [HOSTILE] and page.all("img", "alt") == [HOSTILE]
+    assert HOSTILE in page.texts["pre"] and "script" not in page.texts
+
+
+def test_pages_run_nothing_and_load_nothing(folder):
+    scripts = '<p>kept</p><script src="https://example.org/a.js"></script><SCRIPT>alert(1)</SCRIPT>'
+    view = {"model_id": "m", "version_major": 2, "version_minor": 0}
+    state = {"application/vnd.jupyter.widget-state+json": {"state": {"m": {}}, "version_major": 2, "version_minor": 0}}
+    widget = new_output("display_data", {"application/vnd.jupyter.widget-view+json": view, "text/plain": "a widget"})
+    outputs = [shown("text/html", scripts), shown("text/markdown", scripts)]
+    outputs += [shown("application/javascript", "alert(1)"), widget]
+    prose = f"Inline $x^2$ and\n\n$$y$$\n\n{scripts}\n\n```mermaid\ngraph TD\n```"
+    raw = nbformat.v4.new_raw_cell(scripts, metadata={"raw_mimetype": "text/html"})
+    cells = [new_markdown_cell(prose), code("1", *outputs), raw]
+    page = finish(folder, "00_a", *cells, metadata={"widgets": state})
+    text = page.path.read_text()
+    assert "<script" not in text.lower() and "alert(1)" not in text
+    assert page.texts["p"].count("kept") == 4 and "Inline $x^2$ and" in page.texts["p"]
+    assert "a widget" in page.texts["pre"]
+    for made in (page, *indexes(folder)):
+        loaded = [attributes[key] for tag, attributes in made.tags if tag != "a" for key in LOADED & attributes.keys()]
+        assert all(address.startswith("data:") for address in loaded)
+        style = "".join(made.texts["style"])
+        assert style and "@import" not in style and "url(http" not in style
+        assert made.all("meta", "http-equiv") == ["Content-Security-Policy"]
+        assert report.POLICY in made.all("meta", "content")
+
+
+@pytest.mark.parametrize(
+    ("kind", "content", "held"),
+    [("image/png", PNG, PNG.strip()), ("image/svg+xml", SVG, base64.b64encode(SVG.encode()).decode())],
+)
+def test_figures_are_inside_with_their_alt_text(folder, kind, content, held):
+    output = new_output("display_data", {kind: content, "text/plain": "<Figure>"})
+    cells = [
+        code("# alt: The key\nplot()", output, tags=["key-figure"]),
+        new_markdown_cell("## Then"),
+        code("1", output),
+    ]
+    page = finish(folder, "00_a", *cells)
+    assert page.all("img", "alt") == ["The key", "Figure: Then"]
+    for made, count in [(page, 2), *((index, 1) for index in indexes(folder))]:
+        assert [address.strip() for address in made.all("img", "src")] == [f"data:{kind};base64,{held}"] * count
+        assert made.all("img", "alt")[0] == "The key"
+
+
+def test_a_notebook_without_figure_has_a_plain_card(folder):
+    page = finish(folder, "00_a", code())
+    for made in (page, *indexes(folder)):
+        assert "img" not in made.texts
+    assert all(index.all("article", "class") == ["plain"] for index in indexes(folder))
+
+
+def test_a_cell_without_id_has_some_alt_text(folder):
+    path = folder / "notebooks" / "00_a.ipynb"
+    notebook = new_notebook(cells=[code("1", shown("image/png", PNG))])
+    notebook.nbformat_minor = 4
+    del notebook.cells[0]["id"]
+    nbformat.write(notebook, path)
+    report.write_page(path, path.with_suffix(".html"))
+    assert Page(path.with_suffix(".html")).all("img", "alt") == ["Figure"]
+
+
+def test_a_failed_notebook_is_named_and_leads_to_what_it_computed(folder):
+    finish(folder, "00_a", code())
+    cells = [new_markdown_cell("# Broken\n\nWhy?"), code("plot()", shown("image/png", PNG), tags=["key-figure"])]
+    nbformat.write(new_notebook(cells=cells), folder / "notebooks" / "01_b.failed.ipynb")
+    report.write_index(folder)
+    for index in indexes(folder):
+        assert "Broken" in index.texts["h2"][1] and "01Broken" in index.texts["li"]
+        (said,) = [text for text in index.texts["p"] if "This notebook failed" in text]
+        links = [link for link in index.all("a", "href") if "01_b" in link]
+        assert links[0] == "#01_b" and [link.endswith("notebooks/01_b.failed.ipynb") for link in links[1:]] == [True]
+        assert "1 notebook, 1 failed" in " ".join(index.texts["p"][0].split())
+        assert index.all("img", "src") == []
+
+
+def test_every_link_leads_to_a_file(folder):
+    files = ["tables/main table.csv", "figures/a&b.svg"]
+    prose = "[next](01_b.ipynb), [part](01_b.ipynb#Title), <a href='01_b.ipynb'>too</a>, `01_b.ipynb`, "
+    prose += "[elsewhere](https://a.org/01_b.ipynb)"
+    finish(folder, "00_a", new_markdown_cell(prose), files=files)
+    finish(folder, "01_b")
+    page = Page(folder / "notebooks" / "00_a.html")
+    links = page.all("a", "href")
+    assert links.count("01_b.html") == 3 and "01_b.html#Title" in links and "01_b.ipynb" in page.texts["code"]
+    assert "https://a.org/01_b.ipynb" in links
+    for made in (page, Page(folder / "notebooks" / "01_b.html"), *indexes(folder)):
+        for link in made.all("a", "href"):
+            target, _, anchor = link.partition("#")
+            if target:
+                assert target.startswith("https:") or (made.path.parent / unquote(target)).is_file()
+            else:
+                assert unquote(anchor) in {unquote(attributes.get("id", "")) for _, attributes in made.tags}
+    for index, prefix in zip(indexes(folder), ("", "smoke/"), strict=True):
+        assert {f"{prefix}tables/main%20table.csv", f"{prefix}figures/a%26b.svg"} <= set(index.all("a", "href"))
+
+
+def test_only_pages_with_new_neighbours_are_made_anew(folder, monkeypatch):
+    for name in ("00_a", "01_b", "03_d"):
+        finish(folder, name)
+    made, write = [], report.write_page
+    monkeypatch.setattr(report, "write_page", lambda path, target: made.append(target.stem) or write(path, target))
+    report.write_index(folder)
+    assert made == []
+    finish(folder, "02_c")
+    assert made == ["02_c", "01_b", "03_d"]
+    (folder / ".done" / "02_c.json").unlink()  # as when it is run again
+    report.write_index(folder)
+    assert made[3:] == ["01_b", "03_d"]
+
+
+def test_code_can_be_hidden_and_text_of_the_notebook_stays(folder):
+    cells = [new_markdown_cell("*Q*<sub>b</sub>"), code("print('<i>')", new_output("stream", text="<i>"))]
+    page = finish(folder, "00_a", *cells)
+    assert page.all("input", "id") == ["hide-code"] and "#hide-code:checked" in "".join(page.texts["style"])
+    assert page.texts["sub"] == ["b"] and "<i>" in page.texts["pre"]

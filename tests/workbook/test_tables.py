@@ -1,0 +1,98 @@
+"""Tables: measured beside published, as the paper prints them."""
+
+import numpy as np
+import pytest
+from conftest import make_workload
+
+import saverouter as sr
+from saverouter.paper import claims, paper_options, published
+from saverouter.studies import experiments, runs
+from saverouter.workbook import tables
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Every router of Table 1 on a small workload."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SAVEROUTER_CACHE", str(tmp_path_factory.mktemp("cache")))
+        return experiments.main_runs({"small": make_workload(n=800, seed=4)}, "smoke")["small"]
+
+
+def test_tables_put_the_published_number_beside_the_measured_one(made):
+    table = tables.beside_published("routerbench", made)
+    assert table.shape == (11, 9) and list(table.index) == list(made)
+    assert table.loc["SaveRouter", ("CR", "published")] == 0.6810
+    for label, done in made.items():
+        assert table.loc[label, ("P_s", "measured")] == done.result.peak_score
+    few = tables.beside_published("routerbench", {"kNN": made["kNN"]})
+    assert few.drop("kNN").xs("measured", axis=1, level=1).isna().all(axis=None)
+    html = tables.pretty(table, "a caption").data
+    assert "42.6K" in html and ">inf<" in html and "a caption" in html
+    assert html == tables.pretty(table, "a caption").data
+    assert tables.measured(made).loc["kNN", "bought"] == 1
+
+
+def test_tables_name_what_differs_from_the_publication(made):
+    notes = tables.measured(made)["notes"]
+    assert notes["kNN"] == notes["SaveRouter"] == ""
+    assert {label for label in made if "reconstructed" in notes[label]} == {"WISERouter", "BaRP", "SemiRouter"}
+    assert "epochs 20 instead of 300" in notes["RMSoftmax"] and "minibatch" in notes["RMSoftmax"]
+    assert "epochs 20 instead of 300" in tables.pretty(tables.beside_published("routerbench", made)).data
+    work = make_workload(n=100)
+    assert "epochs" not in runs.deviations("rmsoftmax", sr.make_router("rmsoftmax").get_params(), work)
+    changed = sr.make_router("saverouter", **paper_options(work, k=2)).get_params()
+    assert runs.deviations("saverouter", changed, work) == "k 2 instead of 4"
+
+
+def test_the_synthetic_point_stands_beside_what_was_measured(made):
+    table = tables.synthetic_point("mmrbench", made)
+    assert (table["CR with the synthetic point"] <= table["CR"]).all()
+    assert table.loc["SaveRouter", "CR"] == table.loc["SaveRouter", "CR with the synthetic point"]
+    assert table.loc["EmbedLLM", "CR published"] == 1
+    capped = table["CR"] != table["CR with the synthetic point"]
+    assert (table.loc[capped, "CR with the synthetic point"] == 1).all()
+
+
+def test_charges_are_shares_of_dense_supervision(made):
+    table = tables.supervision("llmrouterbench", made)
+    dense = made["kNN"].result.supervision_cost
+    assert table.loc[("WISERouter", "fresh"), "charged in the paper"] == pytest.approx(29.2 / 333.01)
+    barp = made["BaRP"]
+    assert table.loc[("BaRP", "fresh"), "charged here"] == pytest.approx(barp.result.supervision_cost / dense)
+    assert table.loc[("BaRP", "cached"), "charged here"] == pytest.approx(barp.cached.supervision_cost / dense)
+    assert barp.interactions == 100 * 160 and barp.cached.supervision_cost < barp.result.supervision_cost
+    assert barp.cached.cost_ratio == barp.result.cost_ratio
+    assert len(table) == 4
+
+
+def test_beside_matches_rows_by_their_keys():
+    paper = published("k_scaling")
+    here = paper[paper["k"] != 1].iloc[::-1].assign(peak_score=0.5).drop(columns="sa_cr")
+    table = tables.beside(here, paper, ["benchmark", "k"])
+    assert table.loc[("routerbench", 8), ("P_s", "measured")] == 0.5
+    assert table.loc[("routerbench", 8), ("P_s", "published")] == 0.809269
+    assert ("SA-CR@1M", "measured") not in table and len(table) == 26
+    other = tables.beside(here.query("benchmark == 'mmrbench'").assign(benchmark="mine"), paper, ["benchmark", "k"])
+    assert other["P_s", "published"].isna().all()
+    html = tables.pretty(
+        tables.beside(here.query("benchmark == 'mmrbench'"), paper.query("benchmark == 'mmrbench'"), ["k"])
+    ).data
+    assert "0.7541" in html and "18.2K" in html
+
+
+def test_targets_are_printed_as_in_the_paper():
+    paper = published("quality_targets").query("benchmark == 'mixinstruct'")
+    entries = tables.by_target(paper)
+    assert entries.loc["SaveRouter", "0.9 Q_b"] == "0.5000 / 157.8K / 0.5789"
+    assert entries.loc["TRouter", "1 Q_b"] == "1.0000 / inf / inf" and list(entries.index[:2]) == ["EmbedLLM", "kNN"]
+    first = tables.leaders(paper, "sa_bep")
+    assert first["mixinstruct", 0.9] == "WISERouter" and first["mixinstruct", 1.0] == "SaveRouter"
+    assert set(tables.leaders(paper.assign(sa_bep=np.inf), "sa_bep")) == {"nobody"}
+
+
+def test_statements_that_fail_stand_out():
+    table = claims.judge("hyperparameters", published("hyperparameters").assign(peak_score=0.5))
+    html = tables.judged(table).data
+    assert "does not hold" in html and html.count("font-weight: bold") >= 1
+    holds = claims.judge("hyperparameters", published("hyperparameters"))
+    assert "font-weight: bold" not in tables.judged(holds).data
