@@ -40,7 +40,7 @@ FULL = {
 NOT_IN_RELEASE = {
     "one_prompt": "95% in {p95:.4f} s",
     "many_queries": "{different} different models chosen",
-    "embedding": "{rate:.0f} prompts a second, a second run {again:.4f} s",
+    "embedding": "{rate:.0f} prompts per second, a second run {again:.4f} s",
 }
 QUICK = {"train": 400, "test": 600, "models": 12, "words": 30, "asked": 1_000}
 

@@ -9,7 +9,7 @@ from saverouter.paper.structure import real_ranges, structure
 from saverouter.workloads.simulate import simulate
 
 NAMES = ["llmrouterbench", "mixinstruct", "mmrbench", "routerbench", "routereval"]
-# statistics that a published fact of the benchmark, one price a model, puts outside the range of real tables
+# statistics that a published fact of the benchmark, one price per model, puts outside the range of real tables
 PRICES = ["dearest / cheapest", "sd of log cost", "correlation of log cost between models"]
 CONSTANT_PRICES = {"mixinstruct": PRICES, "routereval": PRICES}
 

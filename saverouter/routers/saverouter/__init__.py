@@ -1,4 +1,4 @@
-"""SaveRouter: few outcomes a query, shared across related queries, refined by the words of the query."""
+"""SaveRouter: few outcomes per query, shared across related queries, refined by the words of the query."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class SaveRouter(Router):
 
     Parameters
     ----------
-    k : K, outcomes bought a training query (all it has, where fewer models are available)
+    k : K, outcomes bought per training query (all it has, where fewer models are available)
     acquisition : what to buy: "ucb" (capability plus uncertainty), "random", "capability" or "uncertainty"
     grouping : "auto", "labels", "latent" or "global"
     exploration : beta_ucb, weight of the uncertainty bonus

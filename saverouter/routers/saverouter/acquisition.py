@@ -1,4 +1,4 @@
-"""Which outcomes to buy: K passes over the training queries, one new model a query and pass.
+"""Which outcomes to buy: K passes over the training queries, one new model per query and pass.
 
 Section 4.1 of the paper. Inside a pass every (group, model) pair is tried once, then the pair with the
 highest empirical-Bayes upper confidence bound is bought. Statistics start afresh in each pass; the memory
@@ -25,7 +25,7 @@ def acquire(
     feedback: Feedback, groups: np.ndarray, *, k: int = 4, rule: str = "ucb", exploration: float = 0.35,
     acquisition_prior: float = 10.0, seed: int = 42, available: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
-    """Buy up to ``k`` outcomes a query; returns rows, models, quality and cost in order of purchase.
+    """Buy up to ``k`` outcomes per query; returns rows, models, quality and cost in order of purchase.
 
     Parameters
     ----------
