@@ -15,7 +15,7 @@ export SAVEROUTER_CACHE ?= $(CURDIR)/.cache
 export HF_HUB_OFFLINE ?= 1
 # Two notebooks or test files at a time, one thread each, share two cores better than two threads each.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_NUM_THREADS=1
-PYTEST     := $(ONE_THREAD) $(PY) -m pytest -n $(WORKERS) --dist loadfile
+PYTEST     := SAVEROUTER_PROGRESS=log $(ONE_THREAD) $(PY) -m pytest -n $(WORKERS) --dist loadfile
 
 NBVAL      := --nbval --nbval-sanitize-with=notebooks/nbval.cfg
 
@@ -68,8 +68,9 @@ lint: $(STAMP) ## ruff, and who may import whom: seconds
 	$(PY) -m ruff format --check --quiet saverouter tests benchmarks
 	$(VENV)/bin/lint-imports
 
-bench: $(STAMP) ## speed of every stage beside the authors' release, results compared: 7 minutes (QUICK=1 small, GROWTH=1 to 3M queries: 6 minutes, 9 GB)
+bench: $(STAMP) ## speed of every stage beside the authors' release, results compared, and of the encoders: 7 minutes (QUICK=1 small, GROWTH=1 to 3M queries: 6 minutes, 9 GB)
 	$(PY) benchmarks/$(if $(GROWTH),growth,stages).py $(if $(QUICK),--quick)
+	$(if $(GROWTH),,$(PY) benchmarks/encoders.py $(if $(QUICK),--queries 40))
 
 lab: $(STAMP) ## open the notebooks in JupyterLab
 	$(PY) -m jupyterlab --LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate notebooks

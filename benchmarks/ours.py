@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import sys
-import tempfile
 import time
-from unittest import mock
 
 import inputs
 import numpy as np
 from recording import record
 
 import saverouter as sr
-from saverouter.encoders import ResidualFeatures, minilm_vectors
+from saverouter.encoders import ResidualFeatures
 from saverouter.judging.operating_points import operating_points, pareto, saverouter_policies
 from saverouter.routers.saverouter.acquisition import acquire
 from saverouter.routers.saverouter.capability import Observations
@@ -184,22 +181,9 @@ def many_queries(given):
     return time.perf_counter() - start, {"different": len(set(chosen))}
 
 
-def embedding(given):
-    """MiniLM on prompts that nobody asked for before, each of them twice; then once more, from the cache."""
-    minilm_vectors(given["prompts"][:1])
-    with tempfile.TemporaryDirectory() as folder, mock.patch.dict(os.environ, SAVEROUTER_CACHE=folder):
-        clock = [time.perf_counter()]
-        for _ in range(2):
-            minilm_vectors(np.tile(given["prompts"], 2))
-            clock.append(time.perf_counter())
-    first, again = np.diff(clock)
-    return first, {"rate": len(given["prompts"]) / first, "again": again}
-
-
 STAGES = {
     f.__name__: f for f in (
         features, acquisition, fit_and_predict, fit_and_predict_alike, fit, frontier, pipeline, one_prompt, many_queries,
-        embedding,
     )
 }  # fmt: skip
 

@@ -34,13 +34,11 @@ FULL = {
     "frontier, large pool": ("frontier", dict(test=22_800, models=289)),
     "whole pipeline": ("pipeline", dict(train=7_299, test=29_198, models=11, k=4, tasks=86, words=150)),
     "one prompt, median": ("one_prompt", dict(train=3_000, test=500, models=11, k=4, tasks=20, words=150)),
-    "embedding": ("embedding", dict(train=512, words=25)),
     "100,000 queries, one call": ("many_queries", dict(train=3_000, models=11, k=4, tasks=20, words=50, asked=100_000)),
 }
 NOT_IN_RELEASE = {
     "one_prompt": "95% in {p95:.4f} s",
     "many_queries": "{different} different models chosen",
-    "embedding": "{rate:.0f} prompts per second, a second run {again:.4f} s",
 }
 QUICK = {"train": 400, "test": 600, "models": 12, "words": 30, "asked": 1_000}
 

@@ -26,29 +26,27 @@ def data_folder() -> Path:
     raise SaveRouterError(f"no data folder beside {package.name}; reinstall saverouter, or work in a full checkout")
 
 
-_passing: ContextVar[str | None] = ContextVar("passing", default=None)
+_keeping: ContextVar[bool] = ContextVar("keeping", default=True)
 
 
 @contextmanager
 def unkept() -> Iterator[None]:
     """Inside, nothing computed is kept: for queries that pass once, of which there may be any number."""
-    with tempfile.TemporaryDirectory(prefix="saverouter-") as folder:
-        before = _passing.set(folder)
-        try:
-            yield
-        finally:
-            _passing.reset(before)
+    before = _keeping.set(False)
+    try:
+        yield
+    finally:
+        _keeping.reset(before)
 
 
 def keeps() -> bool:
     """False inside ``unkept``."""
-    return _passing.get() is None
+    return _keeping.get()
 
 
 def cache_folder(*parts: str) -> Path:
-    """``$SAVEROUTER_CACHE``, or the user's cache folder; one that vanishes inside ``unkept``."""
-    root = _passing.get() or os.environ.get("SAVEROUTER_CACHE") or platformdirs.user_cache_dir("saverouter")
-    folder = Path(root, *parts)
+    """``$SAVEROUTER_CACHE``, or the user's cache folder."""
+    folder = Path(os.environ.get("SAVEROUTER_CACHE") or platformdirs.user_cache_dir("saverouter"), *parts)
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 

@@ -1,8 +1,9 @@
 """What a long calculation tells of itself, through the logger ``saverouter``.
 
 Without any configuration it goes to the process's own standard error: a terminal, a log file, or the log behind a
-notebook's kernel, so that it never becomes part of a notebook. ``logging.getLogger("saverouter").setLevel("WARNING")``
-silences it.
+notebook's kernel. In a notebook that somebody looks at, a line below the cell shows how far it is and vanishes at the
+end; ``SAVEROUTER_PROGRESS=log`` keeps it out, as headless runs do. ``logging.getLogger("saverouter").setLevel("WARNING")``
+silences both.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def say(message: str) -> None:
 
 def _standard_error() -> TextIO | None:
     """The process's own. A notebook's kernel shows all that is written there, but keeps the original aside."""
-    if not type(sys.stderr).__module__.startswith("ipykernel"):
+    if not _in_kernel():
         return sys.__stderr__
     original = getattr(sys.stderr, "_original_stdstream_copy", None)
     return None if original is None else os.fdopen(original, "w", closefd=False)
@@ -54,17 +55,44 @@ class Progress:
 
     def __init__(self, what: str, units: str, total: int):
         self.what, self.units, self.total = what, units, total
+        self.done, self._below = 0, None
         self._start = self._last = time.monotonic()
 
-    def at(self, done: int) -> None:
-        """So many are done; nothing is said of what takes less than a few seconds."""
+    def add(self, number: int) -> None:
+        """So many more are done; nothing is said of what takes less than a few seconds."""
+        self.done += number
         now = time.monotonic()
         if now - self._last < EVERY:
             return
         self._last = now
-        rate = done / (now - self._start)
-        left = duration((self.total - done) / rate) if done else "an unknown time"
-        say(f"{self.what}: {done:,} of {self.total:,} {self.units}, {rate:,.3g} per second, {left} left")
+        rate = self.done / (now - self._start)
+        left = duration((self.total - self.done) / rate) if self.done else "an unknown time"
+        message = f"{self.what}: {self.done:,} of {self.total:,} {self.units}, {rate:,.3g} per second, {left} left"
+        say(message)
+        if _watched():
+            self._show(message)
+
+    def end(self) -> None:
+        """Nothing is left of it in a notebook."""
+        if self._below is not None:
+            self._show("")
+
+    def _show(self, message: str) -> None:
+        from IPython.display import Pretty, display
+
+        if self._below is None:
+            self._below = display(Pretty(message), display_id=True)
+        else:
+            self._below.update(Pretty(message))
+
+
+def _watched() -> bool:
+    """Whether somebody may be looking at a notebook; a headless run says that nobody is."""
+    return _in_kernel() and log.level <= logging.INFO and os.environ.get("SAVEROUTER_PROGRESS") != "log"
+
+
+def _in_kernel() -> bool:
+    return type(sys.stderr).__module__.startswith("ipykernel")
 
 
 def duration(seconds: float) -> str:
@@ -77,4 +105,5 @@ def counted(total: int, what: str, units: str) -> Iterator[int]:
     progress = Progress(what, units, total)
     for done in range(total):
         yield done
-        progress.at(done + 1)
+        progress.add(1)
+    progress.end()

@@ -40,6 +40,17 @@ def test_every_stage_runs_and_a_difference_is_noticed(bench, tmp_path):
             stages.agreement(stage, *({**made, what: wrong}, made) if stage == "fit" else (made, {**made, what: wrong}))
 
 
+def test_encoders_are_compared(monkeypatch):
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    import encoders
+
+    table = encoders.compare(40).set_index("encoder")
+    assert list(table.index[:2]) == ["torch-fp32", "openvino-fp32"] and table.notna().all().all()
+    assert table.loc["torch-fp32", "times torch"] == 1 and table.loc["openvino-fp32", "largest difference"] < 1e-5
+    for name in ("encoders", "recording"):
+        sys.modules.pop(name, None)
+
+
 def test_growth_is_measured_and_drawn(bench):
     *_, growth, _ = bench
     frame = pd.DataFrame([growth.measure(size, models) for size, models in growth.QUICK[:2]])

@@ -1,9 +1,11 @@
-"""What a long calculation says: to who listens, to standard error otherwise, and never into a notebook."""
+"""What a long calculation says: to who listens, to standard error otherwise, and below a notebook's cell while somebody waits."""
 
 import os
 import subprocess
 import sys
 import textwrap
+
+import pytest
 
 from saverouter import progress
 
@@ -30,16 +32,25 @@ def test_a_script_speaks_off_a_terminal_and_can_be_silenced():
     assert lines(own + LONG).stdout.startswith("saverouter Learning: 1 of 2") and lines(own + LONG).stderr == ""
 
 
-def test_a_notebook_stays_clean_and_the_log_behind_it_does_not(tmp_path):
-    """What the kernel process itself writes to standard error is where progress goes."""
+@pytest.mark.parametrize("headless", [True, False])
+def test_a_notebook_is_told_while_it_waits_and_nothing_stays(tmp_path, headless):
+    """What the kernel process itself writes to standard error is where progress goes; a headless run keeps it there."""
     code = textwrap.dedent(f"""
         import nbformat, sys
         from nbclient import NotebookClient
+        said = []
+        class Client(NotebookClient):
+            def process_message(self, message, *rest):
+                said.append(message["content"].get("data", {{}}).get("text/plain", ""))
+                return super().process_message(message, *rest)
         notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell({LONG!r})])
-        NotebookClient(notebook, kernel_name="python3").execute()
-        assert notebook.cells[0].outputs == [], notebook.cells[0].outputs
+        Client(notebook, kernel_name="python3").execute()
+        shown = [output["data"]["text/plain"] for output in notebook.cells[0].outputs]
+        assert shown == {[] if headless else [""]}, notebook.cells[0].outputs
+        assert any("2 of 2 epochs" in text for text in said) == {not headless}, said
     """)
     plain = {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}  # kernels look for it
+    plain["SAVEROUTER_PROGRESS"] = "log" if headless else ""
     ran = subprocess.run([sys.executable, "-c", code], env=plain, capture_output=True, text=True, cwd=tmp_path)
     assert ran.returncode == 0 and "Learning: 2 of 2 epochs" in ran.stderr, ran.stderr
 

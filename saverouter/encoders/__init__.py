@@ -4,8 +4,9 @@ This room knows texts, pictures and arrays. It knows nothing of workloads, outco
 on disk by content, so that a prompt is encoded once on a machine.
 """
 
+from .backend import encoder_name
 from .clip import clip_vectors
 from .features import ResidualFeatures
 from .minilm import minilm_vectors
 
-__all__ = ["ResidualFeatures", "clip_vectors", "minilm_vectors"]
+__all__ = ["ResidualFeatures", "clip_vectors", "encoder_name", "minilm_vectors"]

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import SaveRouterError
 from ..files import cache_folder, contents_of
-from .minilm import no_progress_bar
+from .backend import encoder_name, no_progress_bar, openvino
 from .vector_store import VectorStore, keys_of
 
 WEIGHTS = ("model.safetensors", "pytorch_model.bin")
@@ -28,7 +28,7 @@ def clip_vectors(prompts: Iterable[str], images: Iterable[str | Path], *, weight
     prompts, images = list(prompts), list(images)
     keys = _keys(prompts, images)
     wanted = dict(zip(keys, zip(prompts, images, strict=True), strict=True))
-    store = VectorStore(cache_folder("clip", contents_of([_weights(folder)])[0][:12]), "CLIP", "pairs")
+    store = VectorStore(_kept(folder) / encoder_name(), "CLIP", "pairs")
     known = store.complete(wanted, partial(_encode, folder), SHARD)
     return np.stack([known[key] for key in keys]) if keys else np.empty((0, 1024), np.float32)
 
@@ -41,6 +41,10 @@ def _weights_folder(given: str | Path) -> Path:
             "has them in SAVEROUTER_CLIP, or give the workload its own vectors"
         )
     return folder
+
+
+def _kept(folder: Path) -> Path:
+    return cache_folder("clip", contents_of([_weights(folder)])[0][:12])
 
 
 def _weights(folder: Path) -> Path:
@@ -59,30 +63,57 @@ def _keys(prompts: list[str], images: list) -> list[bytes]:
 
 
 @cache
-def _model(folder: Path):
-    from transformers import CLIPModel, CLIPTokenizer
+def _model(folder: Path, name: str) -> tuple:
+    """The encoder as a function of arrays by name, and what makes arrays of words and of pictures."""
+    from transformers import CLIPTokenizer
     from transformers.models.clip import CLIPImageProcessorPil  # the same pixels with and without torchvision
 
+    words = CLIPTokenizer.from_pretrained(folder, local_files_only=True)
+    pictures = CLIPImageProcessorPil.from_pretrained(folder, local_files_only=True)
+    kind, precision = name.split("-")
+    if kind == "torch":
+        return partial(_with_torch, _reference(folder)), words, pictures
+    pixels = np.zeros((2, 3, pictures.crop_size["height"], pictures.crop_size["width"]), np.float32)
+    example = {**words(["a", "b"], return_tensors="pt"), "pixel_values": pixels}
+    make = partial(openvino().converted, partial(_reference, folder), example)
+    graph = openvino().compiled(make, _kept(folder) / "graph.xml", precision)
+    return lambda arrays: list(graph(arrays).values()), words, pictures
+
+
+def _reference(folder: Path):
+    """The model as torch runs it: text vectors and image vectors, of all that CLIP gives."""
+    import torch
+    from transformers import CLIPModel
+
+    class Halves(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.clip = CLIPModel.from_pretrained(folder, local_files_only=True).eval()
+
+        def forward(self, input_ids, attention_mask, pixel_values):
+            found = self.clip(input_ids=input_ids, attention_mask=attention_mask, pixel_values=pixel_values)
+            return found.text_embeds, found.image_embeds
+
     with no_progress_bar():
-        model = CLIPModel.from_pretrained(folder, local_files_only=True).eval()
-        words = CLIPTokenizer.from_pretrained(folder, local_files_only=True)
-        pictures = CLIPImageProcessorPil.from_pretrained(folder, local_files_only=True)
-    return model, words, pictures
+        return Halves()
+
+
+def _with_torch(model, arrays: dict[str, np.ndarray]) -> list[np.ndarray]:
+    import torch
+
+    with torch.inference_mode():
+        return [half.numpy() for half in model(**{name: torch.from_numpy(array) for name, array in arrays.items()})]
 
 
 def _encode(folder: Path, pairs: list) -> np.ndarray:
-    import torch
-
-    model, words, pictures = _model(folder)
-    halves = []
-    with torch.inference_mode():
-        for start in range(0, len(pairs), BATCH):
-            prompts, images = zip(*pairs[start : start + BATCH], strict=True)
-            text = words(list(prompts), return_tensors="pt", padding=True, truncation=True, max_length=77)
-            pixels = pictures(images=[_picture(path) for path in images], return_tensors="pt")
-            out = model(**text, **pixels)
-            halves.append(torch.cat([_unit(out.text_embeds), _unit(out.image_embeds)], dim=1))
-        return _unit(torch.cat(halves)).numpy().astype(np.float32)
+    run, words, pictures = _model(folder, encoder_name())
+    vectors = []
+    for start in range(0, len(pairs), BATCH):
+        prompts, images = zip(*pairs[start : start + BATCH], strict=True)
+        text = words(list(prompts), return_tensors="np", padding=True, truncation=True, max_length=77)
+        pixels = pictures(images=[_picture(path) for path in images], return_tensors="np")
+        vectors.append(np.hstack([_unit(half) for half in run({**text, **pixels})]))
+    return _unit(np.concatenate(vectors)).astype(np.float32)
 
 
 def _picture(path):
@@ -95,5 +126,5 @@ def _picture(path):
         raise SaveRouterError(f"picture {Path(path).name!r} cannot be read ({error}); replace or drop it") from error
 
 
-def _unit(rows):
-    return rows / rows.norm(dim=-1, keepdim=True)
+def _unit(rows: np.ndarray) -> np.ndarray:
+    return rows / np.linalg.norm(rows, axis=-1, keepdims=True)

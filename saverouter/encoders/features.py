@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import scipy.sparse as sp
 
-from ..files import atomic_path, cache_folder, digest_of, only_one
+from ..files import atomic_path, cache_folder, digest_of, keeps, only_one
 from ._terms import Texts
 from ._tfidf import CharacterTfidf, WordTfidf, side_by_side
 from .vector_store import keys_of
@@ -55,6 +55,8 @@ class ResidualFeatures:
             if path.is_file():
                 return sp.load_npz(path)
             words = self.words(prompts)
+            if not keeps():
+                return words
             with atomic_path(path) as temporary:
                 sp.save_npz(temporary, words, compressed=False)
         return words

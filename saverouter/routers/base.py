@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from ..errors import SaveRouterError, number, one_of, seed_of, share, whole
+from ..files import unkept
 from ..judging import masked, threshold_policies
 from ..workloads import Asked, Feedback, Queries, model_means
 
@@ -109,9 +110,13 @@ class Router(BaseEstimator):
         return masked(self.predict_quality(queries), queries.available), self.predict_cost(queries)
 
     def route(self, queries: Asked, cost_weight: float = 0.0) -> np.ndarray:
-        """The model for each query: argmax of quality - cost_weight x cost relative to the dearest model."""
+        """The model for each query: argmax of quality - cost_weight x cost relative to the dearest model.
+
+        Nothing is kept on disk: there may be any number of queries.
+        """
         number("cost_weight", cost_weight)
-        chosen = self._choose(self._queries(queries), cost_weight)
+        with unkept():
+            chosen = self._choose(self._queries(queries), cost_weight)
         return np.asarray(self.models_, dtype=object)[chosen]
 
     def _choose(self, queries: Queries, cost_weight: float) -> np.ndarray:

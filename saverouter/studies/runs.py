@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from ..encoders import encoder_name
 from ..errors import SaveRouterError
 from ..files import Busy, atomic_path, cache_folder, data_folder, digest_of, digest_of_files, only_one
 from ..judging import Reference, Result, evaluate
@@ -63,7 +64,7 @@ class RunKey:
     """What to run, but for the workload: small enough to travel, and the same on the asking and the computing side.
 
     digest : of the content that makes the result, None where a router's source cannot be read and nothing is remembered
-    version : of the asking side's code
+    version : of the asking side's code and encoder
     """
 
     router: str
@@ -78,8 +79,8 @@ class RunKey:
     def of(cls, work: Workload, router: str, *, train: float = 0.2, split_seed: int = 42, **options) -> RunKey:
         options, kind = {**make_router(router).get_params(), **options}, ROUTERS[router]
         code = code_of(kind)
-        digest = code and digest_of(code, work.fingerprint, router, options, train, split_seed)
-        return cls(router, kind, options, train, split_seed, digest, code_version())
+        digest = code and digest_of(code, _encoder(work), work.fingerprint, router, options, train, split_seed)
+        return cls(router, kind, options, train, split_seed, digest, code_version() + _encoder(work))
 
     @property
     def path(self) -> Path:
@@ -100,14 +101,19 @@ class RunKey:
 
 def attempt(work: Workload, key: RunKey, wait: bool) -> Run | None:
     """A run in whichever process; None where another is busy with it."""
-    if code_version() != key.version:  # it would be remembered as the result of code that did not make it
+    if code_version() + _encoder(work) != key.version:  # it would be remembered as the result of what did not make it
         raise SaveRouterError(
-            f"{socket.gethostname()} runs another saverouter than you do; install the same version there and restart its "
-            "workers"
+            f"{socket.gethostname()} runs another saverouter than you do, or another encoder; install the same versions "
+            "there and restart its workers"
         )
     with suppress(Busy):
         return once(work, key, wait)
     return None
+
+
+def _encoder(work: Workload) -> str:
+    """What encodes the prompts, nothing where the workload brings vectors."""
+    return encoder_name() if work.vectors is None else ""
 
 
 def once(work: Workload, key: RunKey, wait: bool) -> Run:

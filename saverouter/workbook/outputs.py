@@ -15,11 +15,12 @@ from typing import TypeVar
 
 import pandas as pd
 
+from ..encoders import encoder_name
 from ..errors import SaveRouterError
 from ..files import atomic_path
 
 Table, Drawn = TypeVar("Table"), TypeVar("Drawn")
-WATERMARK = ("numpy", "pandas", "scikit-learn", "torch", "sentence-transformers")
+WATERMARK = ("numpy", "pandas", "scikit-learn", "openvino", "torch", "sentence-transformers")
 DISTRIBUTION = "saverouter-workbook"
 
 
@@ -45,10 +46,10 @@ def save_figure(figure: Drawn, name: str) -> Drawn:
 
 
 def watermark() -> pd.DataFrame:
-    """Versions of Python and of the packages that can change a number."""
+    """Versions of Python and of the packages that can change a number, and what encoded the prompts."""
     rows = [("python", platform.python_version())]
     rows += [(name, _version(name)) for name in WATERMARK]
-    rows += [("saverouter", _version(DISTRIBUTION))]
+    rows += [("saverouter", _version(DISTRIBUTION)), ("encoder", encoder_name())]
     return pd.DataFrame(rows, columns=["package", "version"]).set_index("package")
 
 

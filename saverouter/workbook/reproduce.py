@@ -99,7 +99,8 @@ def refresh_all(selected: list[Path]) -> int:
     for path in selected:
         start = time.monotonic()
         say(f"{path.stem}: started")
-        notebooks.refresh(path)
+        with runner.environment(SAVEROUTER_PROGRESS="log"):
+            notebooks.refresh(path)
         say(f"{path.stem}: refreshed after {duration(time.monotonic() - start)}")
     return 0
 

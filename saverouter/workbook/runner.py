@@ -128,7 +128,8 @@ def run_job(job: Job, progress: bool = False) -> Outcome:
         stale.unlink(missing_ok=True)
     listing.parent.mkdir(parents=True, exist_ok=True)
     try:
-        with environment(SAVEROUTER_REPORTS=str(job.reports), SAVEROUTER_REPORTS_LIST=str(listing)):
+        places = {"SAVEROUTER_REPORTS": str(job.reports), "SAVEROUTER_REPORTS_LIST": str(listing)}
+        with environment(**places, SAVEROUTER_PROGRESS="log"):
             _execute(job, progress)
         report.write_page(job.output, job.page)
     except Exception as error:

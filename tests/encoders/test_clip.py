@@ -36,6 +36,16 @@ def test_clip_joins_text_and_image_at_equal_weight(tiny_clip, own_cache):
         clip_vectors(["a"], [tiny_clip / "bad.png"], weights=tiny_clip)
 
 
+def test_openvino_gives_the_vectors_of_transformers(tiny_clip, own_cache, monkeypatch):
+    """Of other numbers of pairs, and of other lengths, than the graph was made with."""
+    paths, prompts, found = pictures(tiny_clip, 5), ["a chart", "b", "c d e", "zzz " * 100, "a"], {}
+    for name in ("openvino", "torch"):
+        monkeypatch.setenv("SAVEROUTER_ENCODER", name)
+        found[name] = clip_vectors(prompts, paths, weights=tiny_clip)
+    np.testing.assert_allclose(found["openvino"], found["torch"], atol=1e-5)
+    assert {path.parent.name for path in own_cache.rglob("*.npy")} >= {"openvino-fp32", "torch-fp32"}
+
+
 def test_missing_pictures_are_named(tiny_clip, own_cache):
     with pytest.raises(sr.SaveRouterError, match="gone.png' cannot be read"):
         clip_vectors(["a"], [tiny_clip / "gone.png"], weights=tiny_clip)

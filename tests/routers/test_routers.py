@@ -1,5 +1,6 @@
 """What every router must do, on workloads of every shape."""
 
+import resource
 from dataclasses import replace
 from functools import cache
 
@@ -11,6 +12,7 @@ from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
 import saverouter as sr
+from saverouter.encoders import minilm
 from saverouter.judging.operating_points import operating_points
 from saverouter.routers.base import PILOT
 from saverouter.routers.bounds import Random
@@ -276,3 +278,20 @@ def test_routers_find_signal_where_there_is_some(name):
     router = sr.make_router(name, **(QUICK | PATIENT).get(name, {})).fit(train.queries, feedback)
     result = sr.evaluate(router, test, supervision_cost=feedback.spent)
     assert result.peak_score > chance + MARGIN.get(name, 0.05)
+
+
+def test_a_service_may_route_any_number_of_prompts(own_cache, monkeypatch):
+    """Nothing is kept of them: no file, no handle."""
+    work = make_workload(n=200, with_vectors=False)
+    unit = np.eye(384, dtype=np.float32)
+    monkeypatch.setattr(minilm, "_encode", lambda name, prompts: np.stack([unit[len(prompt)] for prompt in prompts]))
+    router = sr.SaveRouter(k=2).fit(work.queries, work.feedback())
+    files, limits = sorted(own_cache.rglob("*.n*")), resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (100, limits[1]))
+    try:
+        for number in range(300):
+            router.route([f"prompt number {number}"])
+        router.route([f"another prompt {number}" for number in range(700)])
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    assert sorted(own_cache.rglob("*.n*")) == files

@@ -60,7 +60,7 @@ def hashed_vectors(monkeypatch):
     """Stand-ins for MiniLM, by content; says which prompts were encoded."""
     encoded = []
 
-    def encode(prompts):
+    def encode(name, prompts):
         encoded.extend(prompts)
         seeds = [int.from_bytes(hashlib.sha256(prompt.encode()).digest()[:4], "little") for prompt in prompts]
         return np.stack([np.random.default_rng(seed).normal(size=8) for seed in seeds]).astype(np.float32)

@@ -58,6 +58,17 @@ def test_a_changed_router_is_computed_again(own_cache, monkeypatch):
     assert runs.code_of(OwnRouter) not in {None, files["knn"]}
 
 
+def test_what_another_encoder_found_is_not_recalled(monkeypatch):
+    """Unless the workload brings its vectors, and nothing has to be encoded."""
+    plain, own = make_workload(with_vectors=False), make_workload()
+    keys = [runs.RunKey.of(work, "knn") for work in (plain, own)]
+    monkeypatch.setenv("SAVEROUTER_ENCODER", "torch")
+    others = [runs.RunKey.of(work, "knn") for work in (plain, own)]
+    assert [key.digest == other.digest for key, other in zip(keys, others, strict=True)] == [False, True]
+    with pytest.raises(sr.SaveRouterError, match="another saverouter than you do, or another encoder"):
+        runs.attempt(plain, keys[0], wait=True)
+
+
 class OwnRouter(sr.ROUTERS["knn"]):
     """A user's router, in a file."""
 

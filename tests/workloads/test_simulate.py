@@ -6,6 +6,7 @@ from conftest import full_benchmark as full
 from sklearn.linear_model import LogisticRegression
 
 from saverouter import load, names
+from saverouter.encoders import minilm_vectors
 from saverouter.errors import SaveRouterError
 from saverouter.paper.structure import structure
 from saverouter.workloads.large_pool import billions, models_by_rule, prices_by_size
@@ -156,15 +157,13 @@ def test_prompts_are_short_readable_and_distinct(name):
 
 def test_minilm_recognises_the_86_tasks_of_routerbench():
     """As many prompts of each task, so that small tasks count as much as large ones."""
-    from saverouter.encoders.minilm import _minilm_model
-
     work = full("routerbench")
     rng, rows = np.random.default_rng(0), []
     for task in dict.fromkeys(work.tasks):
         own = np.flatnonzero(work.tasks == task)
         rows += rng.choice(own, min(8, len(own)), replace=False).tolist() if len(own) > 20 else []
     rows = rng.permutation(rows)
-    vectors = _minilm_model().encode(work.prompts[rows].tolist(), normalize_embeddings=True, show_progress_bar=False)
+    vectors = minilm_vectors(work.prompts[rows])
     half = len(rows) // 2
     classifier = LogisticRegression(C=10, max_iter=1000, class_weight="balanced")
     classifier.fit(vectors[:half], work.tasks[rows[:half]])
