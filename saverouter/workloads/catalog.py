@@ -32,6 +32,10 @@ def load(name: str | os.PathLike, *, size: int | None = None, seed: int | None =
     size : number of queries; a simulated benchmark is generated at that size, anything else is sampled
     seed : of the simulation or of the sample; 0 unless given
     """
+    if not isinstance(name, (str, os.PathLike)):
+        raise SaveRouterError(
+            f"a workload is named {name!r:.60}; expected a name or a path, and saverouter.from_frame(table) for a table in memory"
+        )
     text = os.fspath(name)
     if text.startswith("simulated/"):
         return simulate(text.removeprefix("simulated/"), size=size, seed=seed or 0)

@@ -35,6 +35,14 @@ def backed_off(sums: np.ndarray, counts: np.ndarray) -> np.ndarray:
     return np.divide(sums, counts, out=np.full(len(counts), everywhere), where=counts > 0)
 
 
+def _whole(places: ArrayLike, what: str) -> np.ndarray:
+    """Positions as whole numbers; a mask or a fraction is none."""
+    found = np.atleast_1d(np.asarray(places))
+    if found.size and found.dtype.kind not in "iu":
+        raise SaveRouterError(f"{what} are {places!r:.60}; expected positions from 0, e.g. np.flatnonzero(mask)")
+    return found.astype(np.int64)
+
+
 class Feedback(ABC):
     """Reveals outcomes of (query, model) pairs and charges for them.
 
@@ -76,8 +84,7 @@ class Feedback(ABC):
         Either side may be a single value, which is paired with all of the other. Asking again for a
         pair is another call to the model and is charged again; ``spent_distinct`` counts it once.
         """
-        rows = np.atleast_1d(np.asarray(query_rows, dtype=np.int64))
-        columns = self._columns(models)
+        rows, columns = _whole(query_rows, "query rows"), self._columns(models)
         rows, columns = np.broadcast_arrays(rows, columns)
         self._refuse_impossible(rows, columns)
         quality, cost = self._outcomes(rows, columns)
@@ -99,8 +106,8 @@ class Feedback(ABC):
 
     def _columns(self, models) -> np.ndarray:
         columns = np.atleast_1d(np.asarray(models))
-        if columns.dtype.kind in "iu":
-            return columns.astype(np.int64)
+        if columns.dtype.kind not in "OUST":
+            return _whole(columns, "models")
         unknown = [name for name in columns.tolist() if name not in self._position]
         if unknown:
             raise SaveRouterError(f"model {unknown[0]!r} is not in the pool; it has {', '.join(self.models)}")

@@ -24,6 +24,10 @@ def read_table(path: str | Path) -> Workload:
 
 def from_frame(frame: pd.DataFrame, *, name: str = "frame", place: str = "the table") -> Workload:
     """A workload from a data frame with the columns of a long or a wide table."""
+    if not isinstance(frame, pd.DataFrame):
+        raise SaveRouterError(
+            f"{place} is a {type(frame).__name__}; expected a pandas DataFrame, e.g. pd.DataFrame(rows)"
+        )
     frame = frame.reset_index(drop=True)
     if not frame.columns.is_unique:
         raise SaveRouterError(
