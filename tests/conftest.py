@@ -1,10 +1,10 @@
 """Small workloads that tests share. They bring their own vectors, so that no encoder has to run."""
 
+import functools
 import importlib.util
 import os
 import subprocess
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 from saverouter import Workload
+from saverouter.studies import main_runs
 from saverouter.workloads import simulate
 
 
@@ -60,6 +61,20 @@ def own_cache(tmp_path, monkeypatch) -> Path:
     """An empty cache of the test's own."""
     monkeypatch.setenv("SAVEROUTER_CACHE", str(tmp_path))
     return tmp_path
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory):
+    """An empty cache that the tests of a file share."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SAVEROUTER_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+@pytest.fixture(scope="module")
+def made(cache) -> dict:
+    """Every router of Table 1 on a small workload."""
+    return main_runs({"small": make_workload(n=800, seed=4)}, "smoke")["small"]
 
 
 @pytest.fixture(scope="session")
@@ -141,7 +156,7 @@ def long_frame(work: Workload) -> pd.DataFrame:
     )
 
 
-@cache
+@functools.cache
 def full_benchmark(name: str) -> Workload:
     """A simulated benchmark at its published size, made once per process."""
     return simulate(name)

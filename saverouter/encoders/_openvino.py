@@ -23,7 +23,6 @@ from ..files import atomic_path, only_one
 
 BATCH = 8  # small ones waste little on padding
 LONGEST = 256  # tokens, sentence-transformers' limit for this model
-ROUND = 8  # lengths are multiples of it: compiled code is made for each shape
 
 
 class MiniLM:
@@ -43,7 +42,7 @@ class MiniLM:
         for start in range(0, len(prompts), BATCH):
             batch = tokens[start : start + BATCH]
             lengths = np.array([len(ids) for ids in batch])
-            padded = np.zeros((len(batch), -(-lengths.max() // ROUND) * ROUND), np.int64)
+            padded = np.zeros((len(batch), lengths.max()), np.int64)
             for row, ids in zip(padded, batch, strict=True):
                 row[: len(ids)] = ids
             with self.turn:  # a graph runs once at a time, whichever thread asks
@@ -80,6 +79,7 @@ def compiled(make: Callable[[], ov.Model], kept: Path, precision: str) -> ov.Com
     return core.compile_model(graph, "CPU", {
         "INFERENCE_PRECISION_HINT": {"fp32": "f32", "bf16": "bf16"}[precision],
         "INFERENCE_NUM_THREADS": config.NUMBA_NUM_THREADS,
+        "ENABLE_CPU_PINNING": False,  # two processes of one thread each would share the first core
         "PERFORMANCE_HINT": "LATENCY",
     })  # fmt: skip
 

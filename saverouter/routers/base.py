@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from inspect import signature
 
 import numpy as np
@@ -112,10 +113,10 @@ class Router(BaseEstimator):
     def route(self, queries: Asked, cost_weight: float = 0.0) -> np.ndarray:
         """The model for each query: argmax of quality - cost_weight x cost relative to the dearest model.
 
-        Nothing is kept on disk: there may be any number of queries.
+        Of plain prompts nothing is kept on disk, as there may be any number; those of a workload are encoded once.
         """
         number("cost_weight", cost_weight)
-        with unkept():
+        with nullcontext() if isinstance(getattr(queries, "queries", queries), Queries) else unkept():
             chosen = self._choose(self._queries(queries), cost_weight)
         return np.asarray(self.models_, dtype=object)[chosen]
 

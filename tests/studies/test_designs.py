@@ -15,21 +15,8 @@ matplotlib.use("Agg")
 
 
 @pytest.fixture(scope="module")
-def cache(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SAVEROUTER_CACHE", str(tmp_path_factory.mktemp("cache")))
-        yield
-
-
-@pytest.fixture(scope="module")
 def work():
     return make_workload(n=600, models=6, seed=4)
-
-
-# A newcomer
-
-
-# The studies
 
 
 def test_ablations_change_one_thing_each(cache, work):

@@ -15,14 +15,6 @@ from saverouter.studies import designs, experiments, runs
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    """Every router of Table 1 on a small workload."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SAVEROUTER_CACHE", str(tmp_path_factory.mktemp("cache")))
-        return experiments.main_runs({"small": make_workload(n=800, seed=4)}, "smoke")["small"]
-
-
 def test_an_experiment_is_computed_once(own_cache, monkeypatch):
     work = make_workload(n=800, seed=4)
     first = experiments.run(work, "saverouter", k=2)

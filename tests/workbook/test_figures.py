@@ -7,18 +7,10 @@ import pytest
 from conftest import make_workload
 
 from saverouter.paper import published
-from saverouter.studies import designs, experiments, intervals
+from saverouter.studies import designs, intervals
 from saverouter.workbook import figures
 
 matplotlib.use("Agg")
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    """Every router of Table 1 on a small workload."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SAVEROUTER_CACHE", str(tmp_path_factory.mktemp("cache")))
-        return experiments.main_runs({"small": make_workload(n=800, seed=4)}, "smoke")["small"]
 
 
 def test_figures_show_what_they_are_given(made):
@@ -39,13 +31,6 @@ def test_figures_show_what_they_are_given(made):
     drawn = [line for line in everyone.lines if len(line.get_xdata()) > 2]
     assert len(drawn) == 1 and drawn[0].get_label() == "SaveRouter"
     assert [figures.short(x) for x in (5263, 1.23e6, 12, np.inf)] == ["5.3K", "1.23M", "12", "inf"]
-
-
-@pytest.fixture(scope="module")
-def cache(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SAVEROUTER_CACHE", str(tmp_path_factory.mktemp("cache")))
-        yield
 
 
 @pytest.fixture(scope="module")

@@ -6,16 +6,8 @@ from conftest import make_workload
 
 import saverouter as sr
 from saverouter.paper import claims, paper_options, published
-from saverouter.studies import experiments, runs
+from saverouter.studies import runs
 from saverouter.workbook import tables
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    """Every router of Table 1 on a small workload."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SAVEROUTER_CACHE", str(tmp_path_factory.mktemp("cache")))
-        return experiments.main_runs({"small": make_workload(n=800, seed=4)}, "smoke")["small"]
 
 
 def test_tables_put_the_published_number_beside_the_measured_one(made):
