@@ -6,6 +6,7 @@ made once and kept in the cache.
 
 from __future__ import annotations
 
+import inspect
 import json
 import threading
 import warnings
@@ -19,9 +20,8 @@ from openvino import opset13 as ops
 from safetensors.numpy import load_file
 from tokenizers import Tokenizer
 
-from ..files import atomic_path, only_one
+from ..files import atomic_path, digest_of, only_one
 
-BATCH = 8  # small ones waste little on padding
 LONGEST = 256  # tokens, sentence-transformers' limit for this model
 
 
@@ -29,24 +29,19 @@ class MiniLM:
     """Unit vectors of prompts, as sentence-transformers' ``encode`` gives them."""
 
     def __init__(self, folder: Path, kept: Path, precision: str):
-        """``folder`` has the packaged weights, and a graph that was made before is ``kept``."""
+        """``folder`` has the packaged weights; a graph that was made before is in the folder ``kept``, by its code."""
         self.tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         self.tokenizer.enable_truncation(LONGEST)
         self.tokenizer.no_padding()
-        self.run, self.turn = compiled(lambda: _bert(folder), kept, precision), threading.Lock()
+        path = kept / f"graph-{digest_of(inspect.getsource(_bert))[:8]}.xml"
+        self.run, self.turn = compiled(lambda: _bert(folder), path, precision), threading.Lock()
 
     def encode(self, prompts: list[str]) -> np.ndarray:
-        """(n, 384) float32; neighbours should be of similar length."""
-        tokens = [encoding.ids for encoding in self.tokenizer.encode_batch_fast(prompts)]
+        """(n, 384) float32. One at a time: as fast as in batches, and no vector depends on its neighbours' padding."""
         vectors = np.empty((len(prompts), 384), np.float32)
-        for start in range(0, len(prompts), BATCH):
-            batch = tokens[start : start + BATCH]
-            lengths = np.array([len(ids) for ids in batch])
-            padded = np.zeros((len(batch), lengths.max()), np.int64)
-            for row, ids in zip(padded, batch, strict=True):
-                row[: len(ids)] = ids
+        for row, encoding in enumerate(self.tokenizer.encode_batch_fast(prompts)):
             with self.turn:  # a graph runs once at a time, whichever thread asks
-                vectors[start : start + BATCH] = self.run([padded, lengths])[0]
+                vectors[row] = self.run([np.array([encoding.ids])])[0]
         return vectors
 
 
@@ -85,7 +80,7 @@ def compiled(make: Callable[[], ov.Model], kept: Path, precision: str) -> ov.Com
 
 
 def _bert(folder: Path) -> ov.Model:
-    """(n, longest) tokens and the (n,) lengths of prompts to (n, width) unit vectors."""
+    """(n, length) tokens of prompts of one length to (n, width) unit vectors."""
     weights = load_file(folder / "model.safetensors")
     settings = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     width, heads = settings["hidden_size"], settings["num_attention_heads"]
@@ -102,10 +97,8 @@ def _bert(folder: Path) -> ov.Model:
     def by_head(x):
         return ops.transpose(ops.reshape(x, [0, 0, heads, width // heads], True), [0, 2, 1, 3])
 
-    tokens, lengths = ops.parameter([-1, -1], np.int64, "tokens"), ops.parameter([-1], np.int64, "lengths")
+    tokens = ops.parameter([-1, -1], np.int64, "tokens")
     position = ops.range(0, ops.gather(ops.shape_of(tokens), 1, 0), 1, "i64")
-    there = ops.less(ops.unsqueeze(position, 0), ops.unsqueeze(lengths, 1))
-    seen = ops.unsqueeze(there, [1, 2])
     words, places, kinds = (
         weights[f"embeddings.{kind}_embeddings.weight"] for kind in ("word", "position", "token_type")
     )
@@ -115,12 +108,9 @@ def _bert(folder: Path) -> ov.Model:
     for layer in range(settings["num_hidden_layers"]):
         name = f"encoder.layer.{layer}"
         query, key, value = (by_head(linear(x, f"{name}.attention.self.{part}")) for part in ("query", "key", "value"))
-        heard = ops.scaled_dot_product_attention(query, key, value, seen)
+        heard = ops.scaled_dot_product_attention(query, key, value)
         heard = ops.reshape(ops.transpose(heard, [0, 2, 1, 3]), [0, 0, width], True)
         x = normal(ops.add(x, linear(heard, f"{name}.attention.output.dense")), f"{name}.attention.output.LayerNorm")
         inner = ops.gelu(linear(x, f"{name}.intermediate.dense"), "ERF")
         x = normal(ops.add(x, linear(inner, f"{name}.output.dense")), f"{name}.output.LayerNorm")
-    share = ops.unsqueeze(ops.convert(there, "f32"), 2)
-    pooled = ops.reduce_sum(ops.multiply(x, share), [1])
-    # A mean has the direction of its sum, and the length becomes 1 in any case.
-    return ov.Model([ops.normalize_l2(pooled, [1], 1e-12, "max")], [tokens, lengths], "minilm")
+    return ov.Model([ops.normalize_l2(ops.reduce_mean(x, [1]), [1], 1e-12, "max")], [tokens], "minilm")

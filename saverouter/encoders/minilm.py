@@ -24,7 +24,7 @@ FEW = 16  # so many are encoded faster than they are looked for on disk
 def minilm_vectors(prompts: Sequence[str]) -> np.ndarray:
     """(n, 384) float32 unit vectors of all-MiniLM-L6-v2, each distinct prompt encoded once and, unless few, kept."""
     keys = keys_of(prompts)
-    # Similar lengths together: a batch is padded to its longest prompt.
+    # Similar lengths together: torch pads a batch to its longest prompt.
     wanted = dict(sorted(zip(keys, prompts, strict=True), key=lambda pair: len(pair[1])))
     if not wanted:
         return np.empty((0, 384), np.float32)
@@ -53,7 +53,7 @@ def _encode(name: str, prompts: list[str]) -> np.ndarray:
 
 @cache
 def _fast_model(precision: str):
-    return openvino().MiniLM(_weights_folder(), _folder() / "graph.xml", precision)
+    return openvino().MiniLM(_weights_folder(), _folder(), precision)
 
 
 @cache

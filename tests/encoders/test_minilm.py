@@ -42,8 +42,9 @@ def test_openvino_gives_the_vectors_of_sentence_transformers():
     reference, fast = (minilm._encode(name, prompts) for name in ("torch-fp32", "openvino-fp32"))
     assert len(fast) == 1000
     np.testing.assert_allclose(fast, reference, atol=1e-5)
-    alone = np.concatenate([minilm._encode("openvino-fp32", [prompt]) for prompt in prompts[::50]])
-    np.testing.assert_allclose(alone, reference[::50], atol=1e-5)
+    np.testing.assert_array_equal(
+        minilm._encode("openvino-fp32", prompts[::-50]), fast[::-50]
+    )  # whatever its neighbours
 
 
 def test_fewer_bits_give_nearly_the_same(monkeypatch):
@@ -111,13 +112,14 @@ def test_weights_with_another_hash_are_refused(monkeypatch):
 
 def test_a_graph_is_made_once_and_again_where_it_is_damaged(own_cache, monkeypatch):
     fast, folder, made = backend.openvino(), minilm._weights_folder(), []
-    real, kept = fast._bert, own_cache / "graph.xml"
+    real = fast._bert
     monkeypatch.setattr(fast, "_bert", lambda folder: made.append(1) or real(folder))
-    first = fast.MiniLM(folder, kept, "fp32").encode(PROMPTS)
-    np.testing.assert_array_equal(fast.MiniLM(folder, kept, "fp32").encode(PROMPTS), first)
+    first = fast.MiniLM(folder, own_cache, "fp32").encode(PROMPTS)
+    np.testing.assert_array_equal(fast.MiniLM(folder, own_cache, "fp32").encode(PROMPTS), first)
+    (kept,) = own_cache.glob("graph-*.xml")
     assert len(made) == 1
     kept.write_text("<net/>")
-    np.testing.assert_array_equal(fast.MiniLM(folder, kept, "fp32").encode(PROMPTS), first)
+    np.testing.assert_array_equal(fast.MiniLM(folder, own_cache, "fp32").encode(PROMPTS), first)
     assert len(made) == 2 and kept.stat().st_size > 1000
 
 
@@ -158,4 +160,4 @@ def test_a_first_verdict_needs_no_torch_and_asks_nobody(tmp_path, monkeypatch):
     done = subprocess.run([sys.executable, "-c", ALONE], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-2:] == ["[] []", "[]"]
-    assert list(Path(tmp_path, "cache", "minilm").rglob("graph.xml"))
+    assert list(Path(tmp_path, "cache", "minilm").rglob("graph-*.xml"))
