@@ -20,7 +20,7 @@ PYTEST     := SAVEROUTER_PROGRESS=log $(ONE_THREAD) $(PY) -m pytest -n $(WORKERS
 NBVAL      := --nbval --nbval-sanitize-with=notebooks/nbval.cfg
 
 .DEFAULT_GOAL := help
-.PHONY: help install reproduce data smoke test check lint lab refresh bench lock clean clean-all moved
+.PHONY: help install reproduce data smoke test check lint lab refresh measured bench lock clean clean-all moved
 
 help: ## this list
 	@echo "Does LLM routing pay for itself? Targets (times on two cores, after the first install):"
@@ -57,10 +57,10 @@ data: $(STAMP) ## fetch original benchmarks from their publishers, the one targe
 smoke: $(STAMP) ## run the notebooks small, to see that all works: 3 minutes, 200 MB
 	$(PY) -m saverouter.workbook.reproduce --profile smoke --jobs $(JOBS) $(if $(NOTEBOOK),--notebook '$(NOTEBOOK)')
 
-test: lint ## everything that must hold: lint, tests, notebooks run and compared: 8 minutes
-	$(PYTEST) $(NBVAL) tests notebooks
+test: lint ## everything that must hold: lint, tests, small notebooks run and compared: 10 minutes
+	$(PYTEST) $(NBVAL) tests
 
-check: $(STAMP) ## only compare the committed notebooks' outputs with fresh ones: 3 minutes
+check: $(STAMP) ## run the committed notebooks and compare outputs: 12 minutes, 2 after 'make reproduce'
 	$(PYTEST) $(NBVAL) notebooks
 
 lint: $(STAMP) ## ruff, and who may import whom: seconds
@@ -75,8 +75,11 @@ bench: $(STAMP) ## speed of every stage beside the authors' release, results com
 lab: $(STAMP) ## open the notebooks in JupyterLab
 	$(PY) -m jupyterlab --LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate notebooks
 
-refresh: $(STAMP) ## for maintainers: execute the committed notebooks in place (NOTEBOOK=02 for one)
-	$(PY) -m saverouter.workbook.reproduce --refresh $(if $(NOTEBOOK),--notebook '$(NOTEBOOK)')
+refresh: $(STAMP) ## for maintainers: execute the committed notebooks in place, and write tests/smoke (NOTEBOOK=02 for one)
+	$(ONE_THREAD) $(PY) -m saverouter.workbook.reproduce --refresh $(if $(NOTEBOOK),--notebook '$(NOTEBOOK)')
+
+measured: $(STAMP) ## for maintainers: keep tables of reports/standard in data/measured (FULL_SIZE=1: whole benchmarks, 20 minutes)
+	$(PY) -m saverouter.workbook.measured $(if $(FULL_SIZE),--full-size)
 
 lock: ## for maintainers: write constraints.txt anew from pyproject.toml (UPGRADE=1 takes newer versions)
 	@test -x $(PY) || $(PYTHON) -m venv $(VENV)

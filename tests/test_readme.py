@@ -1,4 +1,4 @@
-"""The README's examples run, and what it names exists."""
+"""The examples of the READMEs run, and what they name exists."""
 
 import re
 from pathlib import Path
@@ -7,14 +7,14 @@ import pytest
 from conftest import long_frame, make_workload
 
 import saverouter as sr
-from saverouter.paper import main_results
 
 ROOT = Path(__file__).resolve().parents[1]
+PAGES = [ROOT / name / "README.md" for name in (".", "saverouter/routers", "data", "benchmarks")]
 
 
 def test_the_readmes_examples_run(tmp_path, monkeypatch):
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    own_data, own_router = re.findall(r"```python\n(.*?)```", readme, re.S)
+    pages = [path.read_text(encoding="utf-8") for path in PAGES]
+    own_data, own_router = re.findall(r"```python\n(.*?)```", "".join(pages), re.S)
     monkeypatch.chdir(tmp_path)
     long_frame(make_workload(n=200)).to_csv("my_outcomes.csv", index=False)
     names = {}
@@ -30,8 +30,11 @@ def test_the_readmes_examples_run(tmp_path, monkeypatch):
     assert sr.ROUTERS["global_mean"] is names["GlobalMean"]
 
 
-def test_the_readme_names_what_exists():
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    for path in re.findall(r"\]\(((?!http)[^)]+)\)", readme):
-        assert (ROOT / path).exists(), path
-    assert main_results("routerbench").loc["SaveRouter", "sa_bep"] == 42_600
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.parent.name)
+def test_a_page_names_what_exists(page):
+    for path in re.findall(r"\]\(((?!http)[^)]+)\)", page.read_text(encoding="utf-8")):
+        assert (page.parent / path).exists(), path
+
+
+def test_the_readme_is_short():
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 150

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from ..errors import SaveRouterError, number, one_of
 from ..workloads import Queries, Workload
 from . import economics
-from .operating_points import operating_points, pareto
+from .operating_points import cost_of_model, operating_points, pareto
 
 QUALITY_NOISE = 1e-9
 LARGEST_TARGET = 10  # a larger one must be a percentage
@@ -58,7 +58,11 @@ def best_column(quality: np.ndarray) -> int:
 
 @dataclass(frozen=True)
 class Result:
-    """A router's frontier on a test set and the economics that follow from it."""
+    """A router's frontier on a test set and the economics that follow from it.
+
+    frontier : policy, quality and cost of every point, and ``reference_cost``, the part of the cost that the best single
+        model takes
+    """
 
     router: str
     workload: str
@@ -91,6 +95,24 @@ class Result:
         if target is not None or margin is not None:
             changes |= {"target": 1.0 if target is None else target, "margin": margin}
         return replace(self, **changes)
+
+    def repriced(self, factor: float, reference_supervision: float) -> Result:
+        """The same choices if the best single model cost ``factor`` times as much.
+
+        ``reference_supervision`` is the part of the supervision cost that bought outcomes of that model. The policies
+        stay those of today's frontier: a router that knew the new price could do better.
+        """
+        number("factor", factor, "a finite number >= 0, e.g. 0.5 for half the price")
+        number("reference_supervision", reference_supervision, "the part of the supervision cost that the model took")
+        dearer = (factor - 1) * self.frontier["reference_cost"]
+        points = self.frontier.assign(cost=self.frontier["cost"] + dearer,
+                                      reference_cost=factor * self.frontier["reference_cost"])  # fmt: skip
+        return replace(
+            self,
+            frontier=pareto(points),
+            reference=replace(self.reference, cost=factor * self.reference.cost),
+            supervision_cost=self.supervision_cost + (factor - 1) * reference_supervision,
+        )
 
     @property
     def target_quality(self) -> float:
@@ -214,12 +236,16 @@ def evaluate(
             f"the router was fitted on the pool {list(router.models_)}, the test workload has {list(test.models)}; "
             "use the same models in the same order"
         )
-    points = operating_points(router.policies(test.queries), test.quality, test.cost)
+    families, reference = router.policies(test.queries), best_single(test)
+    points = operating_points(families, test.quality, test.cost)
+    frontier = pareto(points.assign(place=np.arange(len(points))))
+    column = test.models.index(reference.model)
+    frontier["reference_cost"] = cost_of_model(families, frontier.pop("place"), _only(test.cost, column))
     return Result(
         router=getattr(router, "label", type(router).__name__),
         workload=test.name,
-        frontier=pareto(points),
-        reference=best_single(test),
+        frontier=frontier,
+        reference=reference,
         supervision_cost=float(supervision_cost),
         target=1.0 if target is None else target,
         margin=margin,
@@ -229,6 +255,11 @@ def evaluate(
         last_quality=float(points["quality"].iloc[-1]) if getattr(router, "synthetic_best_point", False) else None,
         synthetic_best_point=synthetic_best_point,
     )
+
+
+def _only(cost: np.ndarray, column: int) -> np.ndarray:
+    """The costs of one model; the others' are zero."""
+    return np.where(np.arange(cost.shape[1]) == column, np.nan_to_num(cost), 0.0)
 
 
 def _refuse_test(test) -> None:

@@ -198,6 +198,19 @@ def operating_points(families: list, quality: np.ndarray, cost: np.ndarray) -> p
     })  # fmt: skip
 
 
+def cost_of_model(families: list, places: Iterable[int], cost: np.ndarray) -> list[float]:
+    """What some policies spend on one model, per query; ``places`` count through all families, ``cost`` is 0 elsewhere.
+
+    Only a frontier's few policies are asked, so that their choices may be made one by one.
+    """
+    starts = np.cumsum([0, *(len(family) for family in families)])
+    rows, spent = np.arange(len(cost)), []
+    for place in places:
+        family = int(np.searchsorted(starts, place, side="right")) - 1
+        spent.append(float(cost[rows, families[family].choice(place - starts[family])].mean()))
+    return spent
+
+
 def pareto(points: pd.DataFrame) -> pd.DataFrame:
     """The points that are better than every cheaper or equally cheap one: quality strictly rises with cost."""
     ordered = points.sort_values(["cost", "quality"], ascending=[True, False], kind="stable")

@@ -11,6 +11,7 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
+from .evidence import collected
 from .predicates import (
     OURS,
     NotTestable,
@@ -22,12 +23,17 @@ from .predicates import (
     fresh_over_cached,
     grid,
     k_of,
+    lowest,
     mostly,
+    noted,
     one,
     part,
     ratio,
     reaching,
     rises,
+    row_of,
+    shared,
+    steadily,
     target,
     twelve,
     ucb,
@@ -43,11 +49,11 @@ HOLDS, FAILS, UNTESTABLE = "holds", "does not hold", "not testable here"
 def judge(study: str, measured: pd.DataFrame) -> pd.DataFrame:
     """Every statement about a study, and whether it holds in the published table and in the measured one."""
     paper = published(study)
-    rows = {
-        statement: {"published table": _answer(test, paper).replace(UNTESTABLE, "not in the table"),
-                    "here": _answer(test, measured)}
-        for statement, test in CLAIMS[study].items()
-    }  # fmt: skip
+    rows = {}
+    for statement, test in CLAIMS[study].items():
+        (there, published_numbers), (here, numbers) = _answer(test, paper), _answer(test, measured)
+        rows[statement] = {"published table": there.replace(UNTESTABLE, "not in the table"), "here": here,
+                           "published numbers": published_numbers, "measured numbers": numbers}  # fmt: skip
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis("the paper says")
 
 
@@ -57,11 +63,14 @@ def count(judged: pd.DataFrame) -> str:
     return f"{(here == HOLDS).sum()} of {len(here)} statements of the paper hold here"
 
 
-def _answer(test: Callable[[pd.DataFrame], bool], frame: pd.DataFrame) -> str:
-    try:
-        return HOLDS if test(frame) else FAILS
-    except NotTestable:
-        return UNTESTABLE
+def _answer(test: Callable[[pd.DataFrame], bool], frame: pd.DataFrame) -> tuple[str, str]:
+    """Whether a statement holds in a frame, and the numbers that decide it."""
+    with collected() as notes:
+        try:
+            found = HOLDS if test(frame) else FAILS
+        except NotTestable:
+            found = UNTESTABLE
+    return found, "; ".join(notes)
 
 
 CLAIMS: dict[str, dict[str, Callable[[pd.DataFrame], bool]]] = {
@@ -81,7 +90,7 @@ CLAIMS: dict[str, dict[str, Callable[[pd.DataFrame], bool]]] = {
         "It pays back before BaRP on every benchmark":
             lambda t: everywhere(part(t, method=["BaRP", OURS]), lambda b: best(b, "sa_bep")),
         "WISERouter and SemiRouter mostly never pay back":
-            lambda t: np.isinf(part(t, method=["WISERouter", "SemiRouter"])["sa_bep"]).mean() > 0.5,
+            lambda t: mostly(part(t, method=["WISERouter", "SemiRouter"]), lambda f: np.isinf(f["sa_bep"]), 0.5 + 1e-6),
     },
     "ablations": {
         "Without the query residual the peak score falls and the cost ratio rises":
@@ -91,11 +100,12 @@ CLAIMS: dict[str, dict[str, Callable[[pd.DataFrame], bool]]] = {
             lambda t: variant(t, "peak_score", "embedding groups") < variant(t, "peak_score", OURS)
             and variant(t, "cost_ratio", "embedding groups") > variant(t, "cost_ratio", OURS),
         "A single group costs the most peak score of the estimator ablations":
-            lambda t: part(t, part="estimator").set_index("variant")["peak_score"].idxmin() == "global group"
+            lambda t: lowest(part(t, part="estimator").set_index("variant")["peak_score"]) == "global group"
             and variant(t, "peak_score", "global group") < variant(t, "peak_score", OURS),
         "Each other acquisition rule is worse in peak score or in cost ratio":
-            lambda t: everywhere(part(t, part="acquisition"), lambda v: v["peak_score"].iloc[0] < variant(t, "peak_score", OURS)
-                           or v["cost_ratio"].iloc[0] > variant(t, "cost_ratio", OURS), by="variant"),
+            lambda t: everywhere(part(t, part="acquisition"), lambda v:
+                           noted("peak_score", v["peak_score"]).iloc[0] < variant(t, "peak_score", OURS)
+                           or noted("cost_ratio", v["cost_ratio"]).iloc[0] > variant(t, "cost_ratio", OURS), by="variant"),
         "Random-K breaks even earlier than SaveRouter": lambda t:
             variant(t, "sa_bep", "Random-K") < variant(t, "sa_bep", OURS),
         "Over a million queries SaveRouter's bill is lower than Random-K's": lambda t:
@@ -104,21 +114,22 @@ CLAIMS: dict[str, dict[str, Callable[[pd.DataFrame], bool]]] = {
         "SaveRouter has the lowest cost ratio of all variants": lambda t: best(t, "cost_ratio", variant=OURS),
     },
     "hyperparameters": {
-        "Peak scores lie within about one point of each other": lambda t: np.ptp(t["peak_score"]) < 0.0105,
-        "Every setting keeps a finite break-even point": lambda t: bool(np.isfinite(t["sa_bep"]).all()),
-        "The main setting has the highest peak score": lambda t: grid(t, "peak_score", ridge=200) == t["peak_score"].max(),
+        "Peak scores lie within about one point of each other": lambda t: np.ptp(noted("peak_score", t["peak_score"])) < 0.0105,
+        "Every setting keeps a finite break-even point": lambda t: bool(np.isfinite(noted("sa_bep", t["sa_bep"])).all()),
+        "The main setting has the highest peak score": lambda t:
+            grid(t, "peak_score", ridge=200) == noted("peak_score", t["peak_score"]).max(),
         "Shrinkage 20 has the lowest cost ratio and pays back first": lambda t:
-            grid(t, "cost_ratio", shrinkage=20) == finite(t["cost_ratio"]).min()
-            and grid(t, "sa_bep", shrinkage=20) == finite(t["sa_bep"]).min(),
+            grid(t, "cost_ratio", shrinkage=20) == noted("cost_ratio", finite(t["cost_ratio"])).min()
+            and grid(t, "sa_bep", shrinkage=20) == noted("sa_bep", finite(t["sa_bep"])).min(),
         "The setting of highest peak score is not the one of lowest cost": lambda t:
-            t["peak_score"].idxmax() != finite(t["cost_ratio"]).idxmin(),
+            row_of(t, t["peak_score"].idxmax()) != row_of(t, finite(t["cost_ratio"]).idxmin()),
         "Ridge 100 instead of 200 lowers the peak score and improves the cost ratio": lambda t:
             grid(t, "peak_score") < grid(t, "peak_score", ridge=200)
             and grid(t, "cost_ratio") < grid(t, "cost_ratio", ridge=200),
     },
     "k_scaling": {
         "K=4 buys 33% to 41% of the available outcomes": lambda t:
-            bool(part(ucb(t), k=4)["supervision"].between(0.33, 0.42).all()),
+            bool(noted("supervision", part(ucb(t), k=4)["supervision"]).between(0.33, 0.42).all()),
         "On LLMRouterBench, K=2 reaches 99% of the peak score under full supervision": lambda t:
             one(ucb(t), "peak_score", benchmark="llmrouterbench", k=2)
             >= 0.99 * one(ucb(t), "peak_score", benchmark="llmrouterbench", k=12),
@@ -126,7 +137,7 @@ CLAIMS: dict[str, dict[str, Callable[[pd.DataFrame], bool]]] = {
             one(ucb(t), "peak_score", benchmark="llmrouterbench", k=2)
             > one(bought_at_random(t), "peak_score", benchmark="llmrouterbench", k=2),
         "More supervision does not always score higher": lambda t:
-            not everywhere(ucb(t), lambda b: b.sort_values("k")["peak_score"].is_monotonic_increasing),
+            not everywhere(ucb(t), lambda b: steadily(b.sort_values("k")["peak_score"])),
         "On Mixinstruct the payback is later with every step of K": lambda t:
             rises(part(ucb(t), benchmark="mixinstruct").sort_values("k")["sa_bep"]),
         "On MMRBench the K of lowest cost is not the K of earliest payback": lambda t:
@@ -145,7 +156,7 @@ CLAIMS: dict[str, dict[str, Callable[[pd.DataFrame], bool]]] = {
         "LLMRouterBench: WISERouter cannot reach 0.95 or more": lambda t:
             unreached(target(t, "llmrouterbench", 0.95, 0.975, 1.0), "WISERouter"),
         "Mixinstruct: most methods share one cheapest point at 0.90 and 0.925": lambda t:
-            everywhere(target(t, "mixinstruct", 0.90, 0.925), lambda rows: rows["cost_ratio"].round(4).value_counts().max() > 5,
+            everywhere(target(t, "mixinstruct", 0.90, 0.925), lambda rows: shared(rows["cost_ratio"].round(4)) > 5,
                  by="target"),
         "Mixinstruct: SaveRouter reaches the full target below the best model's cost": lambda t:
             one(target(t, "mixinstruct", 1.0), "cost_ratio", method=OURS) < 1,
@@ -167,7 +178,7 @@ CLAIMS: dict[str, dict[str, Callable[[pd.DataFrame], bool]]] = {
     },
     "expansion": {
         "A tenth of the newcomer's feedback costs about a tenth (9% to 12%) of all of it": lambda t:
-            bool(t["cost_share"].between(0.09, 0.12).all()),
+            bool(noted("cost_share", t["cost_share"]).between(0.09, 0.12).all()),
         "With a tenth, the peak score beats the best dense router in at least 8 of 12 arrivals": lambda t:
             mostly(twelve(t), lambda f: f["peak_score_10"] > f["peak_score_dense"], 8 / 12),
         "With a tenth, the cost ratio beats the best dense router in at least 10 of 12 arrivals": lambda t:
@@ -176,24 +187,24 @@ CLAIMS: dict[str, dict[str, Callable[[pd.DataFrame], bool]]] = {
             mostly(part(t, benchmark=["llmrouterbench", "routerbench"]), lambda f:
                    (f["peak_score_10"] > f["peak_score_dense"]) & (f["cost_ratio_10"] < f["cost_ratio_dense"]), 1),
         "On RouterBench all of the feedback gains at most 0.2 points over a tenth": lambda t:
-            bool((part(t, benchmark="routerbench").eval("peak_score_100 - peak_score_10") <= 0.002).all()),
+            bool((noted("gain", part(t, benchmark="routerbench").eval("peak_score_100 - peak_score_10")) <= 0.002).all()),
         "On MMRBench a dense router keeps the higher peak score for every arrival": lambda t:
             mostly(part(t, benchmark="mmrbench"), lambda f: f["peak_score_10"] < f["peak_score_dense"], 1),
         "On Mixinstruct a million queries do not pay it back (SA-CR above 1)": lambda t:
-            bool((part(t, benchmark="mixinstruct")["sa_cr_10"] > 1).all()),
+            bool((noted("sa_cr", part(t, benchmark="mixinstruct")["sa_cr_10"]) > 1).all()),
     },
     "training_size": {
         "SaveRouter peaks higher than the best dense router at every training size": lambda t:
-            bool((t["peak_score"] > t["dense_peak_score"]).all()),
+            mostly(t, lambda f: f["peak_score"] > f["dense_peak_score"], 1),
         "It serves at a lower cost than the best dense router at every training size": lambda t:
-            bool((t["cost_ratio"] < t["dense_cost_ratio"]).all()),
+            mostly(t, lambda f: f["cost_ratio"] < f["dense_cost_ratio"], 1),
         "Four times the training data raise the peak score by less than a point": lambda t:
             0 <= one(t, "peak_score", train=0.8) - one(t, "peak_score", train=0.2) < 0.01,
         "Four times the training data delay the payback at least fourfold": lambda t:
             finite(part(t, train=0.2)["sa_bep"]).size == 1
             and one(t, "sa_bep", train=0.8) >= 4 * one(t, "sa_bep", train=0.2),
         "More training data do not always lower the cost ratio": lambda t:
-            not t.sort_values("train")["cost_ratio"].is_monotonic_decreasing,
+            not steadily(-t.sort_values("train")["cost_ratio"]),
     },
     "caching": {
         "A cache lets BaRP pay back at least seven times earlier": lambda t:
@@ -213,6 +224,6 @@ CLAIMS: dict[str, dict[str, Callable[[pd.DataFrame], bool]]] = {
         "It pays back in less than half of the fastest dense router's queries": lambda t: ratio(t) > 2,
         "A million queries do not pay it back (SA-CR above 1)": lambda t: one(t, "sa_cr", method=OURS) > 1,
         "WISERouter, BaRP and SemiRouter do not reach the best single model": lambda t:
-            bool(np.isinf(part(t, method=["WISERouter", "BaRP", "SemiRouter"])["cost_ratio"]).all()),
+            mostly(part(t, method=["WISERouter", "BaRP", "SemiRouter"]), lambda f: np.isinf(f["cost_ratio"]), 1),
     },
 }  # fmt: skip

@@ -217,16 +217,54 @@ def caching(runs: dict[str, dict[str, Run]]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+MARGINS = (0.0, 0.5, 1.0, 2.0)
+
+
+def singles(works: dict[str, Workload], split_seed: int = 42, **split) -> pd.DataFrame:
+    """Mean quality and cost of every model on the test part, over the queries that it can answer."""
+    parts = []
+    for name, work in works.items():
+        test = work.split(seed=split_seed, **split)[1]
+        means = {"quality": model_means(test.quality), "cost": model_means(test.cost)}
+        parts.append(pd.DataFrame({"workload": name, "model": work.models, **means}))
+    return pd.concat(parts, ignore_index=True)
+
+
+def without_router(runs: dict[str, Run], alone: pd.DataFrame, margins: Iterable[float] = MARGINS) -> pd.DataFrame:
+    """A router beside the cheapest single model that is as good, by workload and points below the best single model.
+
+    ``runs`` are one router's by workload, ``alone`` the frame of ``singles``.
+    """
+    rows = []
+    for name, done in runs.items():
+        models = alone[alone["workload"] == name]
+        for margin in margins:
+            result = done.result.at(margin=margin)
+            good = models[models["quality"] >= result.target_quality - 1e-9]
+            cheapest = good.loc[good["cost"].idxmin()]
+            rows.append({"workload": name, "points below the best": margin, "cost_ratio": result.cost_ratio,
+                         "sa_bep": result.sa_bep, "cheapest single model": cheapest["model"],
+                         "its cost ratio": cheapest["cost"] / result.reference.cost})  # fmt: skip
+    return pd.DataFrame(rows)
+
+
 def over_seeds(
-    works: Iterable[Workload], seeds: Iterable[int], routers: Iterable[str] = ("saverouter", "knn", "inferencedynamics")
-) -> pd.DataFrame:
-    """The main row once per seed: every seed shuffles the queries anew into a training and a test part."""
+    works: Iterable[Workload], seeds: Iterable[int],
+    routers: Iterable[str] = ("saverouter", "knn", "inferencedynamics"), **changes,
+) -> pd.DataFrame:  # fmt: skip
+    """The main row once per seed: every seed shuffles the queries anew into a training and a test part.
+
+    ``changes`` are SaveRouter's options where they are not the published ones, such as ``k``.
+    """
     keys, wanted = [], []
     for work in works:
         for seed in seeds:
             for name in routers:
                 router = make_router(name)
                 own = {"seed": seed} if "seed" in router.get_params() else {}
+                own |= changes if name == "saverouter" else {}
                 wanted.append((work, name, published_options(name, work) | own | {"split_seed": seed}))
-                keys.append({"benchmark": benchmark_of(work), "method": router.label, "seed": seed})
+                keys.append(
+                    {"workload": work.name, "benchmark": benchmark_of(work), "method": router.label, "seed": seed}
+                )
     return _frame(keys, wanted)

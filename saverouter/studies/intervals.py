@@ -66,22 +66,21 @@ def main_row(table: pd.DataFrame, method: str = "SaveRouter") -> pd.DataFrame:
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis(method)
 
 
-def best_k(curve: pd.DataFrame) -> pd.DataFrame:
-    """For each benchmark the K of highest quality, lowest serving cost, earliest payback and lowest bill; 0 for none."""
-    wanted = {
-        "highest P_s": "peak_score",
-        "lowest CR": "cost_ratio",
-        "earliest payback": "sa_bep",
-        "lowest SA-CR": "sa_cr",
-    }
+def best_k(curve: pd.DataFrame, share: float = 0.99) -> pd.DataFrame:
+    """For each benchmark the K from which on ``share`` of the score with the largest K is kept, and the K of highest score,
+    lowest serving cost, earliest payback and lowest bill; "never" where no K saves anything."""
+    wanted = {"highest score": "peak_score", "cheapest to serve": "cost_ratio", "first to pay back": "sa_bep",
+              "lowest bill over 1M": "sa_cr"}  # fmt: skip
     rows = {}
     for name, points in curve.groupby("benchmark", sort=False):
-        points = points.set_index("k")
-        rows[name] = {title: _first(points[metric], rising=metric == "peak_score") for title, metric in wanted.items()}
+        points = points.set_index("k").sort_index()
+        short = np.flatnonzero(points["peak_score"] < share * points["peak_score"].iloc[-1])
+        rows[name] = {f"keeps {share:.0%}": int(points.index[short[-1] + 1 if len(short) else 0])}
+        rows[name] |= {title: _first(points[metric], metric == "peak_score") for title, metric in wanted.items()}
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis("benchmark")
 
 
-def _first(values: pd.Series, rising: bool = False) -> int:
+def _first(values: pd.Series, rising: bool = False) -> int | str:
     if rising:
         return int(values.idxmax())
-    return int(values.idxmin()) if np.isfinite(values).any() else 0
+    return int(values.idxmin()) if np.isfinite(values).any() else "never"

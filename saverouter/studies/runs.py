@@ -34,6 +34,7 @@ class Run:
     interactions : outcomes bought, one bought twice counted twice
     pairs_bought, distinct_cost : what was bought and paid if repeated requests are answered from a cache
     dense_cost : the price of every available training pair
+    reference_spent : the part of the supervision cost that bought outcomes of the best single model
     note : what differs from the published configuration, "" where nothing does
     """
 
@@ -43,6 +44,7 @@ class Run:
     pairs_available: int
     distinct_cost: float
     dense_cost: float
+    reference_spent: float = 0.0
     note: str = ""
 
     def __repr__(self) -> str:
@@ -57,6 +59,10 @@ class Run:
     def cached(self) -> Result:
         """The same result with every pair charged once."""
         return replace(self.result, supervision_cost=self.distinct_cost)
+
+    def repriced(self, factor: float) -> Result:
+        """The same choices if the best single model cost ``factor`` times as much, when learning and when serving."""
+        return self.result.repriced(factor, self.reference_spent)
 
 
 @dataclass(frozen=True)
@@ -142,6 +148,7 @@ def _compute(work: Workload, key: RunKey) -> Run:
         pairs_available=int(learn.available.sum()),
         distinct_cost=float(distinct["cost"].sum()),
         dense_cost=float(np.nansum(learn.cost)),
+        reference_spent=float(bought.loc[bought["model"] == result.reference.model, "cost"].sum()),
         note=deviations(key.router, key.options, work, key.kind),
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ from ..errors import SaveRouterError, did_you_mean
 from ..files import atomic_path, digest_of
 
 NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
+TWINS = NOTEBOOKS.parent / "tests" / "smoke"  # the same code cells at profile smoke, for the tests
 KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
 QUIET = ["--log-level=CRITICAL"]  # else a kernel warns of its own sockets, and of being told to stop
 
@@ -163,14 +165,34 @@ def _first_image(cell) -> tuple[str, str] | None:
     return None
 
 
-def refresh(path: str | Path) -> None:
-    """Execute a notebook in place at its own defaults, and store nothing that differs between two machines."""
+def refresh(path: str | Path, twins: Path | None = None) -> None:
+    """Execute a notebook in place at its own defaults, and store nothing that differs between two machines.
+
+    Its twin (``smoke_twin``) is written to the folder ``twins``, executed too.
+    """
     path = Path(path)
-    notebook = read_notebook(path)
+    _execute(read_notebook(path), path)
+    if twins is not None:
+        _execute(smoke_twin(read_notebook(path)), Path(twins, path.name))
+
+
+def _execute(notebook: NotebookNode, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
     options = {"timeout": None, "kernel_name": KERNEL["name"], "record_timing": False, "extra_arguments": QUIET}
-    NotebookClient(notebook, resources={"metadata": {"path": str(path.parent)}}, **options).execute()
-    with atomic_path(path) as temporary:
+    NotebookClient(notebook, resources={"metadata": {"path": str(target.parent)}}, **options).execute()
+    with atomic_path(target) as temporary:
         nbformat.write(tidy(notebook), temporary)
+
+
+def smoke_twin(notebook: NotebookNode) -> NotebookNode:
+    """The code cells alone, with ``profile = "smoke"``: what the tests execute and compare, without prose that reads numbers."""
+    twin = copy.deepcopy(notebook)
+    twin.cells = [cell for cell in twin.cells if cell.cell_type == "code"]
+    if (cell := tagged(twin, "parameters")) is not None:
+        cell.source = re.sub(r'^profile = "\w+"', 'profile = "smoke"', cell.source, flags=re.MULTILINE)
+    for cell in twin.cells:
+        cell.outputs, cell.execution_count = [], None
+    return twin
 
 
 def tidy(notebook: NotebookNode) -> NotebookNode:

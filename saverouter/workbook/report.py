@@ -1,76 +1,51 @@
 """Pages for reading: each executed notebook as HTML, and index pages of questions, answers and key figures.
 
 ``reports/index.html`` shows the profile that has the most to tell, ``reports/<profile>/index.html`` each of them. All
-links are relative and all styles inline, so that the folder can be opened, zipped and sent as it is. How pages look is
-in ``templates``.
+links are relative and all styles inline, so that the folder can be opened, zipped and sent as it is. A notebook's page is
+made by ``pages``; what is here knows the folders.
 """
 
 from __future__ import annotations
 
 import base64
 import json
-import re
 from pathlib import Path
-
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from ..files import atomic_path
 from ..studies import PROFILES, profile
-from . import notebooks
+from . import front, notebooks, pages
 
-TEMPLATES = Path(__file__).with_name("templates")
 KINDS = ("tables", "figures")  # folders of files that notebooks write
 ORIGINAL = "-original"  # ends the folder's name of a run on the original benchmarks
-# What a browser may load and run: nothing from elsewhere, and no script, whatever a notebook's prose or outputs say.
-POLICY = "default-src 'none'; img-src data:; font-src data:; style-src 'unsafe-inline'"
-ENVIRONMENT = Environment(
-    loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-)
 
 
 def write_page(notebook: Path, target: Path) -> None:
     """An executed notebook as one HTML file; its bar leads to the pages beside ``target`` that are finished."""
-    from nbconvert import HTMLExporter
-
-    places = {"template_name": "page", "extra_template_basedirs": [str(TEMPLATES)]}
-    exporter = HTMLExporter(**places, sanitize_html=True, filters={"clean_html": _cleaned})
-    executed = notebooks.read_notebook(notebook)
-    executed.metadata.pop("widgets", None)  # they need scripts; their text is shown instead
-    told = {"policy": POLICY, "bar": _bar(target), "alt_texts": notebooks.alt_texts(notebook)}
-    told["metadata"] = {"name": notebooks.card(notebook).title}
-    _write(target, exporter.from_notebook_node(executed, told)[0])
+    _write(target, pages.page(notebook, *_neighbours(target)))
 
 
-def _cleaned(html: str) -> str:
-    """A cell's prose or output without scripts; links to notebooks lead to their pages."""
-    from bs4 import BeautifulSoup
-
-    soup = BeautifulSoup(html, "html.parser")
-    for script in soup("script"):
-        script.decompose()
-    for link in soup("a", href=re.compile(r"^\d\d_[\w-]+\.ipynb")):
-        link["href"] = link["href"].replace(".ipynb", ".html", 1)
-    return str(soup)
-
-
-def _bar(page: Path) -> str:
-    """The line above a notebook's page."""
+def _neighbours(page: Path) -> tuple[pages.Neighbour, pages.Neighbour]:
+    """Name and title of the notebooks before and after a page, where there are any."""
     names = [other.stem for other in _pages(page.parent.parent)]
     before = max((name for name in names if name < page.stem), default=None)
     after = min((name for name in names if name > page.stem), default=None)
-    return ENVIRONMENT.get_template("bar.html.j2").render(before=before, after=after)
+    return _titled(page.parent, before), _titled(page.parent, after)
+
+
+def _titled(folder: Path, name: str | None) -> pages.Neighbour:
+    return (name, notebooks.card(folder / f"{name}.ipynb").title) if name else None
 
 
 def _pages(folder: Path) -> list[Path]:
     """The pages of finished notebooks; one that is being made anew has no marker."""
-    pages = {name: path.with_suffix(".html") for name, path in _finished(folder).items()}
-    return [page for name, page in pages.items() if page.exists() and _marker(folder, name)]
+    made = {name: path.with_suffix(".html") for name, path in _finished(folder).items()}
+    return [page for name, page in made.items() if page.exists() and _marker(folder, name)]
 
 
 def write_index(folder: Path) -> None:
     """``index.html`` for the notebooks that have run into a profile's folder, and the front page above it."""
     for page in _pages(folder):
-        if _bar(page) not in page.read_text(encoding="utf-8"):  # it has other neighbours now
+        if pages.stamp(*_neighbours(page)) not in page.read_text(encoding="utf-8"):  # other neighbours or templates
             write_page(page.with_suffix(".ipynb"), page)
     _write(folder / "index.html", _cards(folder))
     write_front(folder.parent)
@@ -96,8 +71,8 @@ def _cards(folder: Path, prefix: str = "", others: dict[str, str] | None = None)
     """The page of one profile's cards; on the front page, ``prefix`` leads to the profile's folder."""
     cap = profile(folder.name.removesuffix(ORIGINAL)).max_queries
     entries = [_entry(folder, name, path) for name, path in _tried(folder).items()]
-    about = {"profile": folder.name, "cap": cap, "count": _count(folder), "entries": entries, "policy": POLICY}
-    return ENVIRONMENT.get_template("index.html.j2").render(about, prefix=prefix, others=others or {})
+    about = {"profile": folder.name, "cap": cap, "count": _count(folder), "entries": entries, "policy": pages.POLICY}
+    return front.render(folder, about, prefix, others)
 
 
 def _entry(folder: Path, name: str, path: Path) -> dict:
@@ -107,6 +82,7 @@ def _entry(folder: Path, name: str, path: Path) -> dict:
     settings = [f"{key} = {value}" for key, value in marker.get("parameters", {}).items() if key != "profile"]
     files = {kind: [file for file in marker.get("files", []) if file.startswith(f"{kind}/")] for kind in KINDS}
     more = {"settings": settings, "files": {kind: found for kind, found in files.items() if found}}
+    more["banner"] = pages.banner(notebooks.read_notebook(path))
     return {"name": name, "file": path.name, "failed": failed, "card": card, "image": image} | more
 
 

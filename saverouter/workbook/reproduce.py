@@ -45,7 +45,7 @@ def _main(options: argparse.Namespace) -> int:
         if options.list:
             return list_notebooks(selected)
         if options.refresh:
-            return refresh_all(selected)
+            return refresh_all(selected, notebooks.TWINS if options.notebooks == notebooks.NOTEBOOKS else None)
         return reproduce(selected, options)
     except SaveRouterError as error:
         print(f"error: {error}", file=sys.stderr)
@@ -70,7 +70,7 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument("--jobs", type=int, default=1, help="notebooks at a time (1)")
     parser.add_argument("--force", action="store_true", help="run again what is done already")
     parser.add_argument("--list", action="store_true", help="show the notebooks and their parameters, and stop")
-    parser.add_argument("--refresh", action="store_true", help="execute the notebooks in place, at their own defaults")
+    parser.add_argument("--refresh", action="store_true", help="execute the notebooks in place, and write tests/smoke")
     parser.add_argument("--notebooks", type=Path, default=notebooks.NOTEBOOKS, help="folder to read notebooks from")
     parser.add_argument("--reports", type=Path, default=runner.ROOT / "reports", help="folder to write reports to")
     return parser
@@ -94,13 +94,13 @@ def reproduce(selected: list[Path], options: argparse.Namespace) -> int:
     return 1 if failed else 0
 
 
-def refresh_all(selected: list[Path]) -> int:
-    """Regenerate the outputs that are committed."""
+def refresh_all(selected: list[Path], twins: Path | None) -> int:
+    """Regenerate the outputs that are committed, and the small twins that the tests run."""
     for path in selected:
         start = time.monotonic()
         say(f"{path.stem}: started")
         with runner.environment(SAVEROUTER_PROGRESS="log"):
-            notebooks.refresh(path)
+            notebooks.refresh(path, twins)
         say(f"{path.stem}: refreshed after {duration(time.monotonic() - start)}")
     return 0
 

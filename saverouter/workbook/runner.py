@@ -31,7 +31,8 @@ from . import notebooks, report
 ROOT = Path(__file__).resolve().parents[2]
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 # What runs notebooks and makes pages of them cannot change what they compute.
-NOT_INPUT = {Path(__file__).with_name(f"{name}.py") for name in ("notebooks", "report", "reproduce", "runner")}
+NAMES = ("front", "markup", "measured", "notebooks", "pages", "report", "reproduce", "runner")
+NOT_INPUT = {Path(__file__).with_name(f"{name}.py") for name in NAMES}
 
 
 @dataclass(frozen=True)

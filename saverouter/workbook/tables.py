@@ -1,6 +1,8 @@
-"""The tables: measured beside published, the paper's columns in the paper's order, the best value marked."""
+"""The tables: measured beside published, the paper's columns in the paper's order, words instead of symbols."""
 
 from __future__ import annotations
+
+from html import escape
 
 import numpy as np
 import pandas as pd
@@ -11,8 +13,7 @@ from ..paper.claims import FAILS
 from ..studies import Run
 from .figures import short
 
-COLUMNS = {"peak_score": "P_s", "cost_ratio": "CR", "sa_bep": "SA-BEP", "sa_cr": "SA-CR@1M"}
-RISING = {"P_s"}
+COLUMNS = {"peak_score": "peak score", "cost_ratio": "cost ratio", "sa_bep": "pays back after", "sa_cr": "bill over 1M"}
 CHOSEN = "chosen on test outcomes"  # said by every table of operating points
 
 
@@ -20,7 +21,7 @@ def measured(runs: dict[str, Run]) -> pd.DataFrame:
     """One row per router: the paper's four metrics, C_0, how much was bought, and what differs from the publication."""
     rows = {
         name: {**{title: done.result.metrics()[key] for key, title in COLUMNS.items()},
-               "C_0": done.result.supervision_cost, "bought": done.supervision_share, "notes": done.note}
+               "supervision cost": done.result.supervision_cost, "bought": done.supervision_share, "notes": done.note}
         for name, done in runs.items()
     }  # fmt: skip
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis(f"router ({CHOSEN})")
@@ -62,8 +63,9 @@ def synthetic_point(benchmark: str, runs: dict[str, Run]) -> pd.DataFrame:
     """Cost ratios without and with the point that no policy realises, beside the published ones."""
     paper = main_results(benchmark)["cost_ratio"]
     rows = {
-        name: {"CR": done.result.cost_ratio, "CR with the synthetic point": done.result.at(synthetic_best_point=True).cost_ratio,
-               "CR published": paper.get(name, np.nan)}
+        name: {"cost ratio": done.result.cost_ratio,
+               "with the synthetic point": done.result.at(synthetic_best_point=True).cost_ratio,
+               "published": paper.get(name, np.nan)}
         for name, done in runs.items()
     }  # fmt: skip
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis(f"router ({CHOSEN})")
@@ -91,13 +93,37 @@ def supervision(benchmark: str, runs: dict[str, Run]) -> pd.DataFrame:
 
 
 def by_target(table: pd.DataFrame) -> pd.DataFrame:
-    """One row per method, one column per quality target, with entries "CR / SA-BEP / SA-CR@1M" as the paper prints them."""
+    """One row per method, one column per quality target: "cost ratio / pays back after / bill over 1M", as in the paper."""
     entries = table.assign(entry=[
-        f"{_fixed(cost)} / {short(volume)} / {_fixed(bill)}"
-        for cost, volume, bill in zip(table["cost_ratio"], table["sa_bep"], table["sa_cr"], strict=True)
+        _entry(*values) for values in zip(table["cost_ratio"], table["sa_bep"], table["sa_cr"], strict=True)
     ])  # fmt: skip
     wide = entries.pivot(index="method", columns="target", values="entry").reindex(table["method"].unique())
-    return wide.rename(columns=lambda target: f"{target:g} Q_b").rename_axis(columns=None, index=f"method ({CHOSEN})")
+    return wide.rename(columns=lambda target: f"{100 * target:g}%").rename_axis(
+        columns=None, index=f"method ({CHOSEN})"
+    )
+
+
+def _entry(cost: float, volume: float, bill: float) -> str:
+    if not np.isfinite(cost):
+        return "not reached"
+    return f"{_ratio(cost)} / {short(volume)} / {_ratio(bill)}" if np.isfinite(volume) else f"{_ratio(cost)} / never"
+
+
+def frontiers(runs: dict[str, dict[str, Run]]) -> pd.DataFrame:
+    """Every operating point on the frontiers of runs by workload and router, with what its bill is made of.
+
+    The report's front page answers its what-if questions from this table.
+    """
+    parts = []
+    for workload, by_router in runs.items():
+        for router, done in by_router.items():
+            result = done.result
+            points = result.frontier.rename(columns={"reference_cost": "reference_part"})
+            same = {"workload": workload, "router": router, "reference": result.reference.model,
+                    "reference_quality": result.reference.quality, "reference_cost": result.reference.cost,
+                    "supervision_cost": result.supervision_cost, "reference_spent": done.reference_spent}  # fmt: skip
+            parts.append(points.assign(**same)[[*same, *points.columns]])
+    return pd.concat(parts, ignore_index=True)
 
 
 def leaders(table: pd.DataFrame, metric: str) -> pd.Series:
@@ -109,54 +135,87 @@ def leaders(table: pd.DataFrame, metric: str) -> pd.Series:
 
 
 def pretty(table: pd.DataFrame, caption: str = "", key: str = "table", mark: bool = True) -> HTML:
-    """A table as the paper prints it: four decimals, 5.3K, inf, and with ``mark`` the best of each column in bold.
+    """A table for reading: three digits, 5.3K, "never", and with ``mark`` a column's best in bold where there is one.
 
-    ``key`` makes the table's HTML the same every time; two tables of a page need two keys.
+    ``key`` makes the table's HTML the same every time; two tables of a page need two keys. Names are shown as text,
+    whatever they hold.
     """
     metric_of = {column: (column[0] if isinstance(column, tuple) else column) for column in table.columns}
-    written = {c: _writer(metric) for c, metric in metric_of.items()}
-    styled = table.style.format(written, na_rep="").set_caption(caption).set_uuid(key)
-    styled = styled.set_table_styles([{"selector": "th.row_heading", "props": "text-align: left; font-weight: normal"}])
-    styled = styled.format_index(lambda label: f"{label:g}" if isinstance(label, float) else str(label))
+    written = {column: _escaped(_writer(metric)) for column, metric in metric_of.items()}
+    styled = table.style.format(written).set_caption(escape(caption)).set_uuid(key)
+    styled = styled.format_index(_label).format_index(_label, axis=1).set_table_styles([
+        {"selector": "th.row_heading", "props": "text-align: left; font-weight: normal"},
+        {"selector": "th.col_heading", "props": "text-align: center"},
+        {"selector": "caption", "props": "text-align: left"},
+    ])  # fmt: skip
     for column, metric in metric_of.items():
         if mark and metric in COLUMNS.values():
-            styled = styled.apply(_bold_best, subset=[column], rising=metric in RISING)
+            styled = styled.apply(_bold_best, subset=[column], metric=metric)
     return HTML(styled.to_html())
 
 
 def judged(table: pd.DataFrame) -> HTML:
-    """The paper's statements and whether they hold (``claims.judge``), those that do not hold here in bold."""
-    styled = table.style.set_uuid("claims").set_table_styles([
-        {"selector": "th.row_heading", "props": "text-align: left; font-weight: normal; white-space: normal"},
-        {"selector": "td", "props": "white-space: nowrap"},
+    """The paper's statements, whether they hold (``claims.judge``) and by which numbers; what fails here in bold."""
+    styled = table.style.format(escape).format_index(_label).set_uuid("claims").set_table_styles([
+        {"selector": "th, td", "props": "text-align: left; white-space: normal; vertical-align: top"},
+        {"selector": "th.row_heading", "props": "font-weight: normal"},
     ])  # fmt: skip
     return HTML(styled.map(lambda found: "font-weight: bold" if found == FAILS else "", subset=["here"]).to_html())
 
 
+def folded(summary: str, *parts: HTML) -> HTML:
+    """Tables behind a line that opens them."""
+    return HTML(f"<details><summary>{escape(summary)}</summary>{''.join(part.data for part in parts)}</details>")
+
+
+def _escaped(write):
+    """A Styler leaves what a formatter returns as it is, so that text is escaped here."""
+    return lambda value: escape(write(value))
+
+
+def _label(label) -> str:
+    """A row's or column's name: floats without trailing zeros, anything else as text."""
+    return f"{label:g}" if isinstance(label, float) else escape(str(label))
+
+
+QUERIES = {"pays back after", "earliest payback", "latest payback", "queries until it beats k=1"}
+POINTS = {"points above", "mean lead", "from", "to"}
+SHARES = {"bought", "supervision", "cost share"}
+
+
 def _writer(metric: str):
-    if metric in ("SA-BEP", "earliest payback", "latest payback"):
+    """How a column's values are written, by its name."""
+    if metric in QUERIES:
         return short
-    if metric in ("points above", "mean lead", "from", "to"):
-        return lambda points: f"{points:.1f}"
+    if metric in POINTS:
+        return lambda points: f"{points + 0.0:.1f}" if np.isfinite(points) else "–"
     if metric == "observations":
-        return lambda number: f"{number:,.0f}"
-    if metric == "notes":
-        return lambda note: note if isinstance(note, str) else ""
-    if metric in ("bought", "supervision", "cost share"):
-        return lambda share: f"{share:.0%}"
-    if metric == "C_0":
-        return lambda cost: f"{cost:,.2f}"
-    return _fixed
+        return lambda number: f"{number:,.0f}" if np.isfinite(number) else "–"
+    if metric in SHARES:
+        return lambda share: f"{share:.0%}" if np.isfinite(share) else "–"
+    if metric == "bill over 1M":
+        return lambda bill: "–" if np.isinf(bill) else _ratio(bill)
+    return _ratio
 
 
-def _fixed(value) -> str:
-    """0.2320 as the paper prints it, 22,000 and 58,642.25 from 10 on; anything that is not finite as it is."""
-    if not isinstance(value, float) or not np.isfinite(value):
+def _ratio(value) -> str:
+    """0.232 with three decimals, 22,000 and 58,642 without, "not reached" for inf, a dash for a gap; text as it is."""
+    if not isinstance(value, (float, np.floating)):
         return str(value)
-    return f"{value:.4f}" if abs(value) < 10 else f"{value:,.2f}".removesuffix(".00")
+    if np.isnan(value):
+        return "–"
+    if np.isinf(value):
+        return "not reached"
+    return f"{value + 0.0:.3f}" if abs(value) < 10 else f"{value:,.0f}"
 
 
-def _bold_best(column: pd.Series, rising: bool) -> list[str]:
-    finite = column[np.isfinite(column)]
-    best = np.nan if finite.empty else finite.max() if rising else finite.min()
-    return ["font-weight: bold" if value == best else "" for value in column]
+def _bold_best(column: pd.Series, metric: str) -> list[str]:
+    """Bold for the best, unless several share it as written or it saves nothing."""
+    values = pd.to_numeric(column, errors="coerce").where(lambda found: np.isfinite(found))
+    if metric in ("cost ratio", "bill over 1M"):
+        values = values.where(values.round(3) < 1)
+    best = values.max() if metric == "peak score" else values.min()
+    written = column.map(_writer(metric))
+    first = written[values == best].unique()
+    alone = len(first) == 1 and (written == first[0]).sum() == 1
+    return ["font-weight: bold" if alone and value == best else "" for value in values]

@@ -219,3 +219,37 @@ def test_swapped_arguments_are_told_apart(work):
     router, test, spent = fitted(work)
     with pytest.raises(sr.SaveRouterError, match="test is a SaveRouter; expected a Workload"):
         sr.evaluate(test, router, supervision_cost=spent)
+
+
+def _choices_by_label(router, test) -> dict:
+    families = router.policies(test.queries)
+    return {family.label(place): family.choice(place) for family in families for place in range(len(family))}
+
+
+def test_the_reference_takes_its_part_of_the_cost():
+    """Counted anew from the choices themselves."""
+    router, test, spent = fitted(make_workload(n=400, seed=4))
+    result = sr.evaluate(router, test, supervision_cost=spent)
+    column = test.models.index(result.reference.model)
+    labels = _choices_by_label(router, test)
+    for point in result.frontier.itertuples():
+        chosen = labels[point.policy] == column
+        assert point.reference_cost == pytest.approx(np.where(chosen, test.cost[:, column], 0).mean())
+
+
+def test_another_price_of_the_reference_changes_only_its_part():
+    router, test, spent = fitted(make_workload(n=400, seed=4))
+    result = sr.evaluate(router, test, supervision_cost=spent, target=0.9)
+    part = 0.25 * spent
+    assert result.repriced(1.0, part).metrics() == pytest.approx(result.metrics())
+    half, column = result.repriced(0.5, part), test.models.index(result.reference.model)
+    assert half.reference.cost == pytest.approx(0.5 * result.reference.cost)
+    assert half.supervision_cost == pytest.approx(spent - 0.5 * part)
+    cheaper = test.cost.copy()
+    cheaper[:, column] *= 0.5
+    choices = _choices_by_label(router, test)
+    for point in half.frontier.itertuples():
+        assert point.cost == pytest.approx(cheaper[np.arange(len(test)), choices[point.policy]].mean())
+    assert half.frontier["quality"].is_monotonic_increasing and half.frontier["cost"].is_monotonic_increasing
+    with pytest.raises(sr.SaveRouterError, match="factor is -1"):
+        result.repriced(-1, part)

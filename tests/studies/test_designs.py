@@ -66,7 +66,9 @@ def test_budgets_are_the_published_ones(cache):
     assert ours["k"].tolist() == list(range(1, 10)) and len(curve) == 27
     assert ours["supervision_cost"].is_monotonic_increasing
     picked = intervals.best_k(ours.assign(cost_ratio=np.inf, sa_cr=np.inf, sa_bep=range(9, 0, -1)))
-    assert picked.loc["mmrbench"].tolist()[1:] == [0, 9, 0]
+    assert picked.loc["mmrbench"].tolist()[2:] == ["never", 9, "never"]
+    scores = [0.5, 0.9, 0.98, *[0.995] * 5, 1.0]
+    assert intervals.best_k(ours.assign(peak_score=scores)).loc["mmrbench"].tolist()[:2] == [4, 9]
 
 
 def test_arrivals_are_told_by_price(work):

@@ -14,7 +14,12 @@ from saverouter.workbook import notebooks, runner
 
 ROOT = Path(__file__).resolve().parents[2]
 PATHS = notebooks.all_notebooks()
+TWINS = notebooks.all_notebooks(notebooks.TWINS)
 every_notebook = pytest.mark.parametrize("path", PATHS, ids=[path.stem for path in PATHS])
+every_twin = pytest.mark.parametrize("path", TWINS, ids=[path.stem for path in TWINS])
+both_trees = pytest.mark.parametrize(
+    "path", PATHS + TWINS, ids=[f"{path.parent.name}-{path.stem}" for path in PATHS + TWINS]
+)
 
 PLACES = re.compile(r"/(home|Users)/|[A-Z]:\\|site-packages|\b0x[0-9a-f]{6,}")
 TIMINGS = re.compile(r"Wall time|CPU times|\bit/s|\bs/it|\d+%\|")
@@ -32,16 +37,27 @@ def output_text(cell) -> str:
 
 def test_there_are_notebooks():
     assert PATHS, "notebooks/NN_topic.ipynb: none found, so no other test here means anything"
+    assert [path.name for path in TWINS] == [path.name for path in PATHS], "make refresh writes tests/smoke"
 
 
 @every_notebook
+def test_the_twin_has_the_same_code_and_no_prose(path):
+    twin = notebooks.read_notebook(notebooks.TWINS / path.name)
+    made = notebooks.smoke_twin(notebooks.read_notebook(path))
+    assert [cell.source for cell in twin.cells] == [cell.source for cell in made.cells]
+    assert [cell.metadata.get("tags") for cell in twin.cells] == [cell.metadata.get("tags") for cell in made.cells]
+    assert {cell.cell_type for cell in twin.cells} == {"code"}
+    assert notebooks.declared_parameters(notebooks.TWINS / path.name)["profile"] == "smoke"
+
+
+@both_trees
 def test_executed_in_order_with_outputs(path):
     cells = code_cells(path)
     assert [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1))
     assert any(cell.outputs for cell in cells)
 
 
-@every_notebook
+@both_trees
 def test_tables_and_verdict_are_compared(path):
     """nbval passes over cells with the ignore tag; what is left must be worth comparing."""
     cells = [cell for cell in code_cells(path) if "nbval-ignore-output" not in cell.metadata.get("tags", [])]
@@ -64,14 +80,14 @@ def test_nbval_notices_a_changed_table(tmp_path, shown, status):
     assert subprocess.run(command, cwd=tmp_path, capture_output=True).returncode == status
 
 
-@every_notebook
+@both_trees
 def test_no_errors_or_warnings_in_outputs(path):
     outputs = [output for cell in code_cells(path) for output in cell.outputs]
     assert [output.ename for output in outputs if output.output_type == "error"] == []
     assert [output.text for output in outputs if output.get("name") == "stderr"] == []
 
 
-@every_notebook
+@both_trees
 def test_outputs_are_the_same_on_every_machine(path):
     here = [str(ROOT), str(Path.home()), tempfile.gettempdir() + "/"]
     for cell in code_cells(path):
@@ -83,7 +99,7 @@ def test_outputs_are_the_same_on_every_machine(path):
 
 @every_notebook
 def test_parameters_are_declared(path):
-    assert notebooks.declared_parameters(path)["profile"] == "smoke"
+    assert notebooks.declared_parameters(path)["profile"] == "standard"
 
 
 @every_notebook
@@ -117,8 +133,14 @@ def test_card_is_complete(path):
     assert shown.figure and shown.figure[0] == "image/png"
 
 
-@pytest.mark.slow
 @every_notebook
+def test_the_claims_can_be_linked_to(path):
+    cells = [cell for cell in code_cells(path) if "claims" in cell.metadata.get("tags", [])]
+    assert len(cells) == (0 if path.stem.startswith("00") else 1)
+
+
+@pytest.mark.slow
+@every_twin
 def test_runs_headlessly(path, tmp_path):
     (outcome,) = runner.run_jobs(runner.plan([path], "smoke", {}, {}, tmp_path), say=lambda text: None)
     assert outcome.status == "done", outcome.message

@@ -2,14 +2,17 @@
 
 import base64
 import json
+import re
 from html.parser import HTMLParser
 from urllib.parse import unquote
 
 import nbformat
+import pandas as pd
 import pytest
+from bs4 import BeautifulSoup
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from saverouter.workbook import report
+from saverouter.workbook import markup, pages, report
 
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBAScY42YAAAAASUVORK5CYII=\n"
 SVG = '<svg xmlns="http://www.w3.org/2000/svg"><text>ü</text></svg>'
@@ -112,7 +115,7 @@ def test_pages_run_nothing_and_load_nothing(folder):
         style = "".join(made.texts["style"])
         assert style and "@import" not in style and "url(http" not in style
         assert made.all("meta", "http-equiv") == ["Content-Security-Policy"]
-        assert report.POLICY in made.all("meta", "content")
+        assert pages.POLICY in made.all("meta", "content")
 
 
 @pytest.mark.parametrize(
@@ -172,7 +175,7 @@ def test_every_link_leads_to_a_file(folder):
     finish(folder, "01_b")
     page = Page(folder / "notebooks" / "00_a.html")
     links = page.all("a", "href")
-    assert links.count("01_b.html") == 3 and "01_b.html#Title" in links and "01_b.ipynb" in page.texts["code"]
+    assert links.count("01_b.html") == 4 and "01_b.html#Title" in links and "01_b.ipynb" in page.texts["code"]
     assert "https://a.org/01_b.ipynb" in links
     for made in (page, Page(folder / "notebooks" / "01_b.html"), *indexes(folder)):
         for link in made.all("a", "href"):
@@ -199,8 +202,105 @@ def test_only_pages_with_new_neighbours_are_made_anew(folder, monkeypatch):
     assert made[3:] == ["01_b", "03_d"]
 
 
-def test_code_can_be_hidden_and_text_of_the_notebook_stays(folder):
+def test_code_is_folded_and_text_of_the_notebook_stays(folder):
     cells = [new_markdown_cell("*Q*<sub>b</sub>"), code("print('<i>')", new_output("stream", text="<i>"))]
     page = finish(folder, "00_a", *cells)
-    assert page.all("input", "id") == ["hide-code"] and "#hide-code:checked" in "".join(page.texts["style"])
-    assert page.texts["sub"] == ["b"] and "<i>" in page.texts["pre"]
+    assert page.all("input", "id") == ["show-code"] and "#show-code:checked" in "".join(page.texts["style"])
+    assert page.texts["summary"] == ["Code"] and not page.all("details", "open")
+    assert page.texts["sub"] == ["b"] and page.texts["pre"] == ["print('<i>')\n", "<i>"]
+
+
+def test_one_cell_shows_the_parameters_that_counted(folder):
+    declared = code('profile = "standard"  # größe\nseed = 42\nnames = ["a",\n  "b"]', tags=["parameters"])
+    injected = code('# Parameters\nprofile = "smoke"\nnames = []\n', tags=["injected-parameters"])
+    page = finish(folder, "00_a", declared, injected)
+    assert page.texts["summary"] == ["Parameters: profile = 'smoke', seed = 42, names = []"]
+    assert page.texts["pre"] == ['profile = "smoke"  # größe\nseed = 42\nnames = []\n']
+
+
+@pytest.mark.parametrize(
+    ("declared", "injected", "this", "text"),
+    [
+        ('profile = "standard"\nseed = 42', 'profile = "standard"', "", ""),
+        ('profile = "standard"\nseed = 42', "", "", ""),
+        ('profile = "standard"\nseed = 42', 'seed = 7\nprofile = "smoke"', "profile = smoke, seed = 7",
+         "profile = standard, seed = 42"),
+        ('profile = "smoke"', "", "profile = smoke", "profile = standard"),  # prose never reads smoke
+        ('workload = "<b>"', 'workload = "<script>"', "workload = <script>", "workload = <b>"),
+        ("", "", "", ""),
+    ],
+)  # fmt: skip
+def test_a_banner_names_the_run_that_the_text_does_not_read(folder, declared, injected, this, text):
+    cells = [code(declared, tags=["parameters"]), code(injected, tags=["injected-parameters"])]
+    page = finish(folder, "00_a", *cells)
+    said = [words for words in page.texts["p"] if words.startswith("Run with")]
+    assert bool(said) == bool(this)
+    if said:
+        assert said[0].startswith(f"Run with {this}. ") and said[0].endswith(f"in the text are those of {text}.")
+    entry = report._entry(folder, "00_a", folder / "notebooks" / "00_a.ipynb")
+    assert [entry["banner"]] == (said or [""])
+
+
+def test_the_computed_answer_stands_below_the_question_and_in_its_place(folder):
+    cells = [code("seed = 7", tags=["parameters"]), code("", new_output("stream", text="42 <b>\n"), tags=["verdict"])]
+    page = finish(folder, "00_a", *cells, question="> Why?\n\nBecause.")
+    assert page.texts["p"][page.texts["p"].index("Why?") :][:3] == ["Why?", "42 <b>", "Because."]
+    assert "Computed answer (seed 7)" in page.texts["h2"] and "42 <b>\n" in page.texts["pre"]
+    assert "Computed answer" not in finish(folder, "01_b").path.read_text()
+
+
+def test_pages_name_their_neighbours_by_title(folder):
+    for name, title in {"00_a": "What's <first>?", "01_b": "Second", "02_c": "Third & last"}.items():
+        finish(folder, name, title=title)
+    page = Page(folder / "notebooks" / "01_b.html")
+    assert {"What's <first>?", "PreviousWhat's <first>?", "Third & last", "NextThird & last"} <= set(page.texts["a"])
+    assert page.all("a", "href").count("00_a.html") == page.all("a", "href").count("02_c.html") == 2
+
+
+def test_cells_and_headings_can_be_linked_to(folder):
+    cells = [
+        new_markdown_cell("## A *part*\n\n## Its `end`"),
+        code("1", shown("text/html", "x"), tags=["claims"]),
+        code(),
+    ]
+    page = finish(folder, "00_a", *cells)
+    ids = [attributes["id"] for _, attributes in page.tags if "id" in attributes]
+    assert len(ids) == len(set(ids)) and {"claims", "A-part", "Its-end", cells[1].id, cells[2].id} <= set(ids)
+    assert page.texts["li"] == ["A part", "Its end"] and {"#A-part", "#Its-end"} <= set(page.all("a", "href"))
+
+
+def test_versions_are_folded_below_the_way_on(folder):
+    finish(folder, "00_a", code("watermark()", shown("text/html", "<p>numpy 2</p>")))
+    finish(folder, "01_b")
+    text = (folder / "notebooks" / "00_a.html").read_text()
+    places = [text.index(part) for part in ('class="onward"', "<summary>Versions</summary>", "<p>numpy 2</p>")]
+    assert places == sorted(places) and "watermark()" not in text
+
+
+def test_what_could_act_is_gone_and_folded_tables_stay():
+    table = "<details open><summary>All</summary><table><tr><td>1</td></tr></table></details>"
+    hostile = (
+        "<a href='JavaScript:x()' onclick='x()'>a</a><iframe src=x></iframe><meta http-equiv=refresh><base href=x>"
+    )
+    html = markup.cleaned(f"{table}{hostile}<style scoped>th {{color: red}}</style><style>#T_a {{color: red}}</style>")
+    assert "<summary>All</summary>" in html and "<td>1</td>" in html.replace(' class="number"', "") and "#T_a" in html
+    assert not [word for word in ("javascript", "onclick", "iframe", "meta", "base", "th {") if word in html.lower()]
+
+
+def test_tables_align_numbers_and_keep_their_first_column():
+    index = pd.MultiIndex.from_tuples([("a", "x"), ("a", "y"), ("b", "x")], names=["name", "part"])
+    frame = pd.DataFrame({("cost", "here"): ["1.2K", "never", "—"], ("cost", "note"): ["<b>", "", "2"]}, index=index)
+    soup = BeautifulSoup(markup.cleaned(frame.to_html()), "html.parser")
+    assert [cell.text for cell in soup.select("tbody .number")] == ["1.2K", "never", "—"]
+    assert [cell.text for cell in soup.select("thead .number")] == ["here"]
+    assert [[cell.text for cell in row("th")] for row in soup.select("thead tr")][1] == ["name", "part", "here", "note"]
+    assert [cell.text for cell in soup.select("tbody .first")] == ["a", "b"] and "<b>" in soup.text
+    assert soup.select_one("div.table[tabindex='0'] > table")
+
+
+def test_pages_have_the_colours_of_the_index():
+    def colours(name):
+        text = (pages.TEMPLATES / name).read_text()
+        return re.findall(r"--(?:ink|soft|paper|card|line|accent|bad): #\w+", text)
+
+    assert len(colours("page/page.css")) == 14 and colours("page/page.css") == colours("style.css")

@@ -1,0 +1,48 @@
+"""The figures: functions of results that return axes or a figure. ``look`` has what all of them share."""
+
+from .bills import frontier, hero, margins, payback, paybacks, saturation_curve
+from .contests import seeds, targets
+from .look import (
+    ACCENT,
+    COLOURS,
+    GREY,
+    INK,
+    SOFT,
+    colour,
+    headline,
+    legend_below,
+    never_lane,
+    panels,
+    queries_axis,
+    short,
+    style,
+)
+from .parts import arrival_scores, budget, leads, variants
+
+__all__ = [
+    "ACCENT",
+    "COLOURS",
+    "GREY",
+    "INK",
+    "SOFT",
+    "arrival_scores",
+    "budget",
+    "colour",
+    "frontier",
+    "headline",
+    "hero",
+    "leads",
+    "legend_below",
+    "margins",
+    "never_lane",
+    "panels",
+    "payback",
+    "paybacks",
+    "queries_axis",
+    "saturation_curve",
+    "seeds",
+    "short",
+    "style",
+    "targets",
+    "variants",
+]

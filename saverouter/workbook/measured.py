@@ -1,0 +1,118 @@
+"""Tables kept from whole runs, which README and notebooks quote: ``python -m saverouter.workbook.measured``.
+
+They are read from a finished report (``make reproduce`` first) and written to ``data/measured``; the first line of each says by
+which command it was made. ``--full-size`` computes the one table that a report at ``standard`` cannot give: SaveRouter, kNN and
+InferenceDynamics on whole benchmarks, over five seeds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import pandas as pd
+
+from ..errors import SaveRouterError
+from ..files import atomic_path, data_folder
+from ..paper import published
+from ..studies import designs
+from . import figures, front, notebooks, runner
+
+SEEDS = range(42, 47)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Write the tables; exit status 0, or 2 where there is no finished report."""
+    parser = argparse.ArgumentParser("python -m saverouter.workbook.measured", description=__doc__.split("\n\n")[1])
+    parser.add_argument(
+        "--full-size", action="store_true", help="compute and keep the full-size table: 20 minutes, 2 GB"
+    )
+    parser.add_argument(
+        "--report", type=Path, default=runner.ROOT / "reports" / "standard", help="folder of a finished report"
+    )
+    parser.add_argument("--to", type=Path, default=data_folder() / "measured", help="folder to write to")
+    options = parser.parse_args(arguments)
+    try:
+        full_size(options.to) if options.full_size else from_report(options.report, options.to)
+    except SaveRouterError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def full_size(to: Path) -> None:
+    """``full_size.csv``: the main row on whole benchmarks, once per seed."""
+    table = designs.over_seeds(designs.workloads("all", "paper").values(), SEEDS)
+    keep(table.drop(columns="benchmark"), to / "full_size.csv", "make measured FULL_SIZE=1")
+
+
+def from_report(report: Path, to: Path) -> None:
+    """What the front page shows, as tables, and its first figure as a picture for the README."""
+    paths = {path.stem[:2]: path for path in notebooks.all_notebooks(report / "notebooks")}
+    entries = {number: {"name": path.stem, "card": notebooks.card(path)} for number, path in paths.items()}
+    places, groups = front.read_places(report, entries), front.read_claims(report, entries)
+    if not places or not groups:
+        raise SaveRouterError(f"no finished report in {report}; run 'make reproduce' first")
+    command = f"make reproduce PROFILE={report.name} && make measured"
+    rows = front.paybacks(places)
+    table = payback_table(places, rows)
+    keep(table, to / "payback.csv", command)
+    singles = pd.DataFrame([row for place in places for row in front.without_router(place)])
+    shown = singles.drop(columns=["needless", "cheaper"])
+    keep(
+        shown.rename(columns={"label": "workload", "margin": "points below the best"}),
+        to / "without_router.csv",
+        command,
+    )
+    keep(claims_table(groups), to / "claims.csv", command)
+    figures.style()
+    title = front.payback_answer(rows)["title"]
+    drawn = figures.hero(table, title, f"queries until the supervision is paid back, log scale; profile {report.name}; "
+                         "hollow: published; bars: range over seeds")  # fmt: skip
+    with atomic_path(to / "payback.png") as temporary:
+        drawn.savefig(temporary, dpi=130, format="png")
+    plt.close(drawn)
+
+
+def payback_table(places: list[front.Place], rows: list[dict]) -> pd.DataFrame:
+    """The rows of the front page's first figure, as a table."""
+    found = []
+    paper = pd.concat([published("main_results"), published("large_pool")]).set_index(["benchmark", "method"])[
+        "cost_ratio"
+    ]
+    for place, row in zip(places, rows, strict=True):
+        drawn = place.seeds.get(front.OURS, [])
+        never = sum(map(math.isinf, drawn))
+        ours, rival = row["marks"][0], (row["marks"][1:] or [{}])[0]
+        found.append({
+            "workload": row["label"], "source": row["source"], "saverouter": ours["payback"],
+            "cost_ratio": place.results[front.OURS].cost_ratio,
+            "next_router": rival.get("router", ""), "next": rival.get("payback"), "published_saverouter": ours["published"],
+            "published_cost_ratio": paper.get((row["label"], front.OURS)), "published_next": rival.get("published"),
+            "low": min(ours["seeds"], default=None), "high": max(ours["seeds"], default=None),
+            "never": f"{never} of {len(drawn)}" if never else "",
+        })  # fmt: skip
+    return pd.DataFrame(found).astype(
+        {name: float for name in ("next", "published_saverouter", "published_next", "low", "high")}
+    )
+
+
+def claims_table(groups: list[dict]) -> pd.DataFrame:
+    """Every statement of the paper, and how many of each notebook hold."""
+    rows = [{"notebook": group["name"], "statement": claim["statement"], "published": claim["there"], "here": claim["here"],
+             "published numbers": claim["published"], "measured numbers": claim["numbers"]}
+            for group in groups for claim in group["claims"]]  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def keep(table: pd.DataFrame, path: Path, command: str) -> None:
+    """Write a table with its command in the first line."""
+    with atomic_path(path) as temporary:
+        temporary.write_text(f"# {command}\n{table.to_csv(index=False, float_format='%.6g')}", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
