@@ -30,6 +30,7 @@ LOWEST_TARGET = 0.9  # of the what-if; points of lower quality need not be embed
 DOLLARS = {"paretobandit"}  # workloads whose costs are known to be in dollars
 SOURCES = {"simulated": "simulated", "original": "recorded", "recorded": "recorded"}  # what stands before the slash
 NOISE = 1e-9
+TIE = 0.01  # cost ratios that differ by no more are as good as equal; a router's supervision is not in them
 SYMBOLS = {HOLDS: "✓", FAILS: "✗", UNTESTABLE: "?"}
 WORDS = {"workload", "router", "reference", "policy", "model", "method"}
 FRONTIERS = ["workload", "router", "reference", "reference_quality", "reference_cost", "supervision_cost", "reference_spent",
@@ -48,7 +49,8 @@ def render(folder: Path, about: dict, prefix: str = "", others: dict | None = No
     script = (TEMPLATES / "whatif.js").read_text(encoding="utf-8") if scripted else ""
     told = {
         "answers": [payback_answer(rows), router_answer(pairs), claims_answer(groups)], "data_line": data_line(places),
-        "rows": rows, "ticks": ticks(rows), "pairs": pairs, "groups": groups, "symbols": SYMBOLS, "script": Markup(script),
+        "rows": rows, "ticks": ticks(rows), "pairs": pairs, "groups": groups, "symbols": SYMBOLS, "never": math.inf,
+        "script": Markup(script),
         "data": Markup(embedded(places)) if places else "", "policy": allowed(about["policy"], script),
     }  # fmt: skip
     environment = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined,
@@ -166,9 +168,9 @@ def ticks(rows: list[dict]) -> list[float]:
 def left(payback: float, marks: list[float]) -> float:
     """Per cent from the left end of the axis; "never" has a lane of its own at the right end."""
     if math.isinf(payback):
-        return 95.0
+        return 93.5
     low, high = math.log10(marks[0]), math.log10(marks[-1])
-    return round(2 + 86 * (math.log10(max(payback, 1)) - low) / (high - low), 2)
+    return round(2 + 80 * (math.log10(max(payback, 1)) - low) / (high - low), 2)
 
 
 def without_router(place: Place) -> list[dict]:
@@ -181,7 +183,7 @@ def without_router(place: Place) -> list[dict]:
             continue
         alone = min(good, key=lambda model: model["cost"])
         ratio, router = alone["cost"] / best.cost, result.cost_ratio
-        cheaper = "equal" if math.isclose(ratio, router, rel_tol=NOISE) else "single" if ratio < router else "router"
+        cheaper = "equal" if abs(ratio - router) <= TIE else "single" if ratio < router else "router"
         rows.append({"label": place.label, "source": place.source, "best": best.model, "margin": margin, "router": router,
                      "model": alone["model"], "single": ratio, "cheaper": cheaper,
                      "needless": cheaper != "router" and ratio < 1 - NOISE})  # fmt: skip
@@ -229,9 +231,9 @@ def router_answer(pairs: list[list[dict]]) -> dict | None:
         return None
     found = [row["label"] for row in rows if row["needless"]]
     named = f" ({', '.join(found)})" if 0 < len(found) <= 3 else ""
-    text = f"on {_of(len(found), rows)}{named} a single cheaper model does it at no more than SaveRouter's cost"
+    text = f"on {_of(len(found), rows)}{named} a single cheaper model does it at SaveRouter's cost or less"
     title = f"With one point of quality to spare, no router is needed on {_of(len(found), rows)}"
-    return {"figure": f"{len(found)} of {len(rows)}", "title": title, "sentence": f"If one point of quality may go, {text}."}
+    return {"figure": f"{len(found)} of {len(rows)}", "title": title, "sentence": f"If one point of quality may go, {text} (within 1% of the best model's cost)."}
 
 
 def claims_answer(groups: list[dict]) -> dict | None:

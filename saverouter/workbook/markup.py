@@ -84,7 +84,8 @@ def _align(head: list[Tag], rows: list[Tag]) -> None:
 
 def _are_numbers(texts: list[str]) -> bool:
     """Whether a column holds numbers, or words that stand for them, and not only empty cells."""
-    return any(texts) and all(text.lower() in NO_NUMBER or NUMBER.fullmatch(text) for text in texts)
+    parts = [part.strip() for text in texts for part in text.split(" / ")]  # several may share a cell
+    return any(parts) and all(part.lower() in NO_NUMBER or NUMBER.fullmatch(part) for part in parts)
 
 
 def _mark_first_column(head: list[Tag], rows: list[Tag]) -> None:

@@ -49,7 +49,7 @@ def errors(driver) -> list[str]:
 
 def overflow(driver) -> int:
     """By how many pixels the page is wider than the window."""
-    return driver.execute_script("return document.documentElement.scrollWidth - window.innerWidth")
+    return driver.execute_script("return document.documentElement.scrollWidth - document.documentElement.clientWidth")
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,7 @@
 """The figures: functions of results that return axes or a figure. ``look`` has what all of them share."""
 
-from .bills import frontier, hero, margins, payback, paybacks, saturation_curve
-from .contests import seeds, targets
+from .bills import frontier, margins, payback, saturation_curve
+from .contests import seeds, strips, targets
 from .look import (
     ACCENT,
     COLOURS,
@@ -18,6 +18,7 @@ from .look import (
     style,
 )
 from .parts import arrival_scores, budget, leads, variants
+from .races import hero, paybacks
 
 __all__ = [
     "ACCENT",
@@ -42,6 +43,7 @@ __all__ = [
     "saturation_curve",
     "seeds",
     "short",
+    "strips",
     "style",
     "targets",
     "variants",

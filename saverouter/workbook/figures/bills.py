@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from textwrap import fill
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from ...judging import Result
-from .look import ACCENT, GREY, INK, SOFT, colour, headline, label_ends, never_lane, queries_axis, short
+from .look import GREY, INK, SOFT, colour, label_ends, queries_axis, short
 
 OURS, DASHES = "SaveRouter", ("-", "--", ":", "-.")
+PLACES = (
+    (0, 1), (0, -1.15), (1, 0), (-1, 0), (0, 1.8), (0.7, -1.15), (0, -1.9), (0.7, 1), (-0.7, 1), (0, -2.7), (0, 2.6),
+)  # fmt: skip  # of a name around its peak
 
 
 def payback(
@@ -36,14 +39,14 @@ def payback(
         ax.plot(volumes, saved, color=shade, lw=2.2, ls=DASHES[used[shade] % len(DASHES)])
         ends.append((saved[-1], f"{name}: {short(result.sa_bep)}", shade))
         if result.sa_bep <= volume:
-            ax.plot(result.sa_bep, 0, "o", color=shade, ms=9, mec="white", mew=1.2, zorder=3)
+            ax.plot(
+                result.sa_bep, 0, "o", ms=9, mfc=(shade, 0.35), mec=shade, mew=2, zorder=3
+            )  # neighbours show through
         else:
             saves = np.isfinite(result.sa_bep)
             said.append(f"{name}: {f'after {short(result.sa_bep)} queries' if saves else 'never, nothing is saved'}")
     ax.axhline(0, color=INK, lw=1)
-    ax.set(
-        xlabel="queries served", ylabel=f"{'dollars' if dollars else 'best-model queries'} saved, supervision deducted"
-    )
+    ax.set(xlabel="queries served", ylabel=f"{'dollars' if dollars else 'best-model queries'} saved, net")
     ax.set_xlim(0, volume)
     queries_axis(ax, "x", log=False)
     ax.yaxis.set_major_formatter(lambda value, _: f"{'−' if value < 0 else ''}{_amount(abs(value), dollars)}")
@@ -64,41 +67,39 @@ def frontier(
     """Quality, in points above or below the best single model (the cross), against serving cost relative to it.
 
     Routers of ``lines`` (all by default) are drawn as frontiers; of the others the peak is shown, labelled where they are
-    ``spoken_of`` and grey where not. Peaks outside ``span`` (points) or dearer than ``right`` are arrows at the edge, with
-    names.
+    ``spoken_of`` and grey where not. Peaks below ``span`` (points) or dearer than ``right`` are arrows at the edge, and
+    named in words.
     """
     ax = ax or plt.subplots()[1]
     lines = tuple(results if lines is None else lines)
-    named, outside = {*lines, *spoken_of}, {"below": [], "dearer": []}
+    named, outside, drawn = {*lines, *spoken_of}, {"below": [], "right of": []}, []
     peaks = {name: _peak(result) for name, result in results.items()}
     low, high = span or _span([y for _, y in peaks.values()])
     right = right or 1.05 * max(1.1, max(x for x, _ in peaks.values()))
-    ax.axhline(0, color=SOFT, lw=1, ls=":", zorder=1)
-    ax.plot(1, 0, "x", color=INK, ms=13, mew=2.2, zorder=2)  # under the peaks, so that it hides none
-    ax.annotate("best single model", (1, 0), xytext=(0, -11), textcoords="offset points", ha="center", va="top", fontsize=9,
-                color=INK, zorder=2)  # fmt: skip
-    for name in sorted(results, key=lambda name: (name in named, name == OURS)):
-        (x, y), shade, result = peaks[name], colour(name, named), results[name]
-        if name in lines:
-            points = result.frontier
-            ax.step(points["cost"] / result.reference.cost, 100 * (points["quality"] - result.reference.quality),
-                    where="post", color=shade, lw=2, label=name, zorder=3)  # fmt: skip
-        if low <= y and x <= right:
-            ax.plot(x, y, "o", color=shade, ms=8 if name in named else 6.5, mec="white", mew=1, zorder=4)
-        else:
-            kind, at = ("below", (min(x, right), low)) if y < low else ("dearer", (right, y))
-            ax.plot(*at, "v" if kind == "below" else ">", color=shade, ms=8, clip_on=False, zorder=5)
-            outside[kind].append(f"{name} {y:+.1f}".replace("-", "−") if kind == "below" else f"{name} {x:.2g}")
     ax.set(xlim=(0, right), ylim=(low, high), xlabel="serving cost / best single model's")
     ax.set_ylabel("points above the best single model")
     ax.set_title(title, loc="left", fontsize=11, color=INK)
-    _name_peaks(
-        ax, {name: at for name, at in peaks.items() if name in named and low <= at[1] and at[0] <= right}, named
-    )
-    said = [f"{kind}: {', '.join(names)}" for kind, names in outside.items() if names]
+    ax.axhline(0, color=SOFT, lw=1, ls=":", zorder=1)
+    ax.plot(1, 0, "x", color=INK, ms=14, mew=2.2, zorder=2, label="best single model", ls="")  # it hides no peak
+    for name in sorted(results, key=lambda name: (name in named, name == OURS)):
+        (x, y), shade, result = peaks[name], colour(name, named), results[name]
+        if name in lines:
+            costs = result.frontier["cost"] / result.reference.cost
+            above = 100 * (result.frontier["quality"] - result.reference.quality)
+            ax.step(costs, above, where="post", color=shade, lw=2, label=name, zorder=3)
+            drawn += [(x, y) for x, y in zip(costs, above, strict=True) if y >= low]
+        if low <= y and x <= right:
+            ax.plot(x, y, "o", color=shade, ms=8 if name in named else 6.5, mec="white", mew=1, zorder=4)
+        else:
+            kind, at = ("below", (min(x, right), low)) if y < low else ("right of", (right, y))
+            ax.plot(*at, "v" if kind == "below" else ">", color=shade, ms=8, clip_on=False, zorder=5)
+            outside[kind].append(f"{name}\xa0{y:+.1f}".replace("-", "−") if kind == "below" else f"{name}\xa0{x:.2g}")
+    inside = {name: at for name, at in peaks.items() if low <= at[1] and at[0] <= right}
+    _name_peaks(ax, inside, named, [(1, 0), *inside.values(), *drawn])
+    said = [f"{kind} the axis: {', '.join(names)}" for kind, names in outside.items() if names]
     if said:
-        ax.text(0.015, 0.02, "\n".join(map(_wrapped, said)), transform=ax.transAxes, va="bottom", fontsize=8.5, color=SOFT,
-                zorder=6, bbox={"fc": "white", "ec": "none", "alpha": 0.85, "pad": 1})  # fmt: skip
+        ax.text(0.985, 0.05, "\n".join(fill(text, 28) for text in said), transform=ax.transAxes, va="bottom", ha="right",
+                fontsize=9, color=SOFT, zorder=6)  # fmt: skip
     return ax
 
 
@@ -115,32 +116,24 @@ def _span(peaks: list[float]) -> tuple[float, float]:
     return low - margin, high + margin
 
 
-def _name_peaks(ax: Axes, peaks: dict[str, tuple[float, float]], named: Iterable[str]) -> None:
-    """Names above their peaks, from the highest down; one that would meet another goes below or further down."""
-    taken, (left, right), (low, high) = [], ax.get_xlim(), ax.get_ylim()
-    box = ax.get_window_extent()
-    for name, (x, y) in sorted(peaks.items(), key=lambda item: (item[0] != OURS, -item[1][1])):
-        px, py = (x - left) / (right - left) * box.width, (y - low) / (high - low) * box.height
-        wide, tall = 0.075 * ax.figure.dpi * len(name), 0.17 * ax.figure.dpi
-        px = float(np.clip(px, wide / 2, box.width - wide / 2))
-        tries = [py + step * tall for step in (0.95, -0.95, 1.9, -1.9, 2.9, -2.9)]
-        free = [at for at in tries if tall / 2 < at < box.height and all(
-            abs(px - x2) > (wide + wide2) / 2 or abs(at - y2) > tall for x2, y2, wide2 in taken)]  # fmt: skip
-        at = (free or tries)[0]
-        taken.append((px, at, wide))
-        ax.text(left + px / box.width * (right - left), low + at / box.height * (high - low), name, ha="center", va="center",
-                color=colour(name, named), fontsize=10, zorder=6)  # fmt: skip
-
-
-def _wrapped(text: str, width: int = 58) -> str:
-    lines = [""]
-    for word in text.split(", "):
-        lines = (
-            [*lines, word]
-            if len(lines[-1]) + len(word) > width
-            else [*lines[:-1], ", ".join(filter(None, (lines[-1], word)))]
-        )
-    return ",\n".join(filter(None, lines))
+def _name_peaks(ax: Axes, peaks: dict[str, tuple[float, float]], named: set[str], marks: list) -> None:
+    """Names beside their peaks, from the highest down, where they meet neither each other nor a mark."""
+    (left, right), (low, high), box = ax.get_xlim(), ax.get_ylim(), ax.get_window_extent()
+    tall, across, up = 0.17 * ax.figure.dpi, box.width / (right - left), box.height / (high - low)
+    names = [(1.0, 0.0, "best single model", INK)] + [(*peaks[n], n, colour(n, named)) for n in peaks if n in named]
+    taken = [((x - left) * across, (y - low) * up, 0.6 * tall, 0.3 * tall) for x, y in marks]
+    for x, y, name, shade in sorted(names, key=lambda item: (item[3] == INK, item[2] != OURS, -item[1])):
+        wide, px, py = 0.08 * ax.figure.dpi * len(name), (x - left) * across, (y - low) * up
+        places = [(px + dx * (wide / 2 + 0.7 * tall), py + dy * tall) for dx, dy in PLACES]
+        places = [(float(np.clip(at, wide / 2, box.width - wide / 2)), height) for at, height in places]
+        free = [
+            (at, height) for at, height in places if tall / 2 < height < box.height - tall / 2
+            and all(abs(at - x2) > (wide + w) / 2 or abs(height - y2) > (tall + h) / 2 for x2, y2, w, h in taken)
+        ]  # fmt: skip
+        at, height = (free or places)[0]
+        taken.append((at, height, wide, tall))
+        ax.text(left + at / across, low + height / up, name, ha="center", va="center", color=shade, zorder=6,
+                fontsize=9 if shade == INK else 10)  # fmt: skip
 
 
 def saturation_curve(
@@ -194,125 +187,10 @@ def margins(table: pd.DataFrame, ax: Axes | None = None, router: str = OURS) -> 
             ax.annotate(text, (value if np.isfinite(value) else 0, place + shift), xytext=(-6 if inside else 6, 0),
                         textcoords="offset points", va="center", ha="right" if inside else "left", fontsize=10,
                         color=("white" if name else INK) if inside else (shade if name else INK))  # fmt: skip
-    goals = ["none" if margin == 0 else f"{margin:g}" for margin in table["points below the best"]]
-    ax.set(yticks=places, yticklabels=goals, ylabel="points of quality\nthat may go", xlabel="cost per query / best single model's",
+    goals = [f"{margin:g}" for margin in table["points below the best"]]
+    ax.set_xlabel("cost per query / best single model's")
+    ax.set(yticks=places, yticklabels=goals, ylabel="points of quality\nthat may go",
            xlim=(0, max(1, np.nanmax(np.where(np.isfinite(ratios[router]), ratios[router], 0)))))  # fmt: skip
     ax.xaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
     ax.grid(False, axis="y")
     return ax
-
-
-def paybacks(table: pd.DataFrame, paper: pd.DataFrame, ax: Axes | None = None) -> Axes:
-    """Queries until payback of every router, one row per benchmark: measured (filled), and below it published (hollow).
-
-    SaveRouter and the earliest of the others are labelled. Who never pays back is counted beside the lane "never".
-    """
-    names = list(dict.fromkeys(table["benchmark"]))
-    ax = ax or plt.subplots(figsize=(9.6, 1.05 * len(names) + 1.6))[1]
-    paper = paper[paper["benchmark"].isin(names)]
-    both = np.concatenate([frame["sa_bep"].to_numpy(float) for frame in (table, paper)])
-    finite = both[np.isfinite(both)] if np.isfinite(both).any() else np.array([1e3, 1e5])
-    ax.set_xlim(finite.min() / 10**0.95, finite.max())
-    queries_axis(ax, "x")
-    lane = never_lane(ax, finite.max(), along="x")
-    for place, name in enumerate(reversed(names)):
-        ax.axhspan(place - 0.5, place + 0.5, color="#f7f8fa" if place % 2 else "white", lw=0, zorder=-1)
-        for shift, frame, hollow in ((0.19, table, False), (-0.23, paper, True)):
-            _paybacks_row(
-                ax, frame[frame["benchmark"] == name].set_index("method")["sa_bep"], place + shift, lane, hollow
-            )
-    ax.set(yticks=range(len(names)), yticklabels=names[::-1], ylim=(-0.55, len(names) - 0.35))
-    ax.set_xlabel("queries until payback")
-    ax.tick_params(axis="y", labelsize=11, labelcolor=INK)
-    ax.grid(False, axis="y")
-    return ax
-
-
-def _paybacks_row(ax: Axes, volumes: pd.Series, y: float, lane: float, hollow: bool) -> None:
-    """One row of dots, neighbours shifted so that none hides another."""
-    rivals = volumes.drop(OURS, errors="ignore")
-    following = rivals.idxmin() if np.isfinite(rivals).any() else ""
-    last, shift = -np.inf, 0.0
-    for name, volume in volumes[np.isfinite(volumes)].sort_values().items():
-        shift = -shift or 0.09 if np.log10(volume) - last < 0.075 else 0.0
-        last, shade = np.log10(volume), colour(name, (following,))
-        ax.plot(volume, y + shift, "o", ms=9 if name in (OURS, following) else 7, color=shade, zorder=4 if name == OURS else 3,
-                mfc="white" if hollow else shade, mec=shade if hollow else "white", mew=1.8 if hollow else 1)  # fmt: skip
-        if name in (OURS, following):
-            first = name == volumes.idxmin()
-            ax.annotate(f"{name} {short(volume)}", (volume, y + shift), xytext=(-8 if first else 0, 0 if first else 7),
-                        textcoords="offset points", ha="right" if first else "left", va="center" if first else "bottom",
-                        fontsize=10, color=shade, fontweight="bold" if name == OURS and not hollow else None)  # fmt: skip
-    never = ~np.isfinite(volumes)
-    if never.get(OURS, False):
-        ax.plot(lane, y, "o", ms=9, color=ACCENT, mfc="white" if hollow else ACCENT, mew=1.8, zorder=4)
-        ax.annotate(OURS, (lane, y), xytext=(-8, 0), textcoords="offset points", ha="right", va="center", fontsize=10,
-                    color=ACCENT, fontweight=None if hollow else "bold")  # fmt: skip
-    ax.annotate(f"{never.sum()} of {len(volumes)} never", (1, y), xycoords=("axes fraction", "data"), xytext=(6, 0),
-                textcoords="offset points", va="center", fontsize=9.5, color=SOFT)  # fmt: skip
-
-
-def hero(table: pd.DataFrame, title: str, subtitle: str = "") -> Figure:
-    """Workloads down, queries until payback across: SaveRouter against the next router.
-
-    Columns: workload, saverouter, next_router, next, published_saverouter, published_next, low, high (whiskers over seeds),
-    never (how many seeds never pay back, such as "4 of 5", or ""). Published values are hollow.
-    """
-    values = table[["saverouter", "next", "published_saverouter", "published_next", "low", "high"]].to_numpy(float)
-    finite = values[np.isfinite(values)] if np.isfinite(values).any() else np.array([1e3, 1e5])
-    figure, ax = plt.subplots(figsize=(10, 0.62 * len(table) + 1.7))
-    ax.set_xlim(finite.min() / 10**0.45, finite.max())
-    queries_axis(ax, "x")
-    lane = never_lane(ax, finite.max(), along="x")
-    for place, row in zip(range(len(table) - 1, -1, -1), table.itertuples(), strict=True):
-        _hero_row(ax, row, place, lane)
-    ax.set(yticks=range(len(table)), yticklabels=table["workload"][::-1], ylim=(-0.6, len(table) - 0.4))
-    ax.set_xlabel("queries until payback")
-    ax.tick_params(axis="y", labelsize=11.5, labelcolor=INK, length=0)
-    ax.spines["left"].set_visible(False)
-    ax.grid(False, axis="y")
-    headline(figure, title, subtitle)
-    return figure
-
-
-def _hero_row(ax: Axes, row, place: int, lane: float) -> None:
-    """A workload: whisker, measured pair with labels, published pair below it, and what happened in the lane."""
-    rival = row.next_router if isinstance(row.next_router, str) else ""
-    theirs = getattr(row, "published_next_router", rival)
-    ours, following = (value if np.isfinite(value) else lane for value in (row.saverouter, row.next))
-    y, below = place + 0.12, place - 0.26
-    if rival:
-        ax.plot([ours, following], [y, y], color="#d5dae0", lw=3, zorder=1)
-    if np.isfinite(row.low) and np.isfinite(row.high):
-        ax.errorbar(
-            ours,
-            y,
-            xerr=[[max(0, ours - row.low)], [max(0, row.high - ours)]],
-            color=ACCENT,
-            capsize=4,
-            lw=1.8,
-            zorder=3,
-        )
-    earlier = ours <= following or not rival
-    start = min(ours, row.low if np.isfinite(row.low) else ours)
-    labels = [(start if earlier else ours, ours, short(row.saverouter), OURS, earlier)]
-    labels += [(following, following, f"{rival} {short(row.next)}", rival, not earlier)] if rival else []
-    for edge, at, text, name, left in labels:
-        shade = colour(name)
-        ax.plot(at, y, "o", ms=12, color=shade, mec="white", mew=1.2, zorder=5 if name == OURS else 4)
-        if at < lane or name != OURS:
-            left = left or at == lane
-            text = text.removesuffix(" never")
-            ax.annotate(text, (edge, y), xytext=(-10 if left else 10, 0), textcoords="offset points", va="center", fontsize=11,
-                        ha="right" if left else "left", color=shade, fontweight="bold" if name == OURS else None)  # fmt: skip
-    for value, name in ((row.published_saverouter, OURS), (row.published_next, theirs)):
-        if not np.isnan(value):
-            shade = colour(name) if isinstance(name, str) else SOFT
-            ax.plot(value if np.isfinite(value) else lane, below, "o", ms=8, mfc="white", mec=shade, mew=1.9, zorder=4)
-    if not rival:
-        ax.annotate("no other router pays back", (lane, y), xytext=(-26, 0), textcoords="offset points", ha="right", va="center",
-                    color=SOFT, fontsize=10)  # fmt: skip
-    if row.never:
-        shift = -14 if ours == lane else 0
-        ax.annotate(row.never, (lane, y), xytext=(0, shift), textcoords="offset points", ha="center", va="center", color=ACCENT,
-                    fontsize=10)  # fmt: skip

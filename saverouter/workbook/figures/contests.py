@@ -1,48 +1,124 @@
-"""Who is first: the figures over targets, seeds and a large pool."""
+"""Who is first: the figures over quality targets and over seeds."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+from matplotlib.patches import FancyBboxPatch
 
-from ...judging import Result
-from .look import ACCENT, COLOURS, GREY, INK, SOFT, colour, label_ends, never_lane, queries_axis, short
+from .look import GREY, INK, SOFT, colour, never_lane, queries_axis, short
+
+EMPTY = "#eceff2"  # a cell in which nobody is first
 
 
-def targets(table: pd.DataFrame, ax: Axes, title: str = "") -> Axes:
-    """Break-even volume against the quality target, one line per router; a target where it never pays back is left out."""
-    for number, (name, points) in enumerate(table.groupby("method", sort=False)):
-        points = points.replace(np.inf, np.nan).sort_values("target")
-        ours = name == "SaveRouter"
-        ax.plot(points["target"], points["sa_bep"], marker=MARKERS[number % len(MARKERS)], label=name,
-                color="black" if ours else PALETTE[number % len(PALETTE)], lw=2.5 if ours else 1.2, ms=6,
-                zorder=3 if ours else 2)  # fmt: skip
-    ax.set_yscale("log")
-    ax.yaxis.set_major_formatter(lambda y, _: short(y))
-    ax.yaxis.set_minor_formatter(lambda y, _: "")
-    ax.set(xlabel="quality target, share of the best single model's", ylabel="queries until payback", title=title)
-    ax.set_xticks(sorted(table["target"].unique()))
+def strips(frames: dict[str, pd.DataFrame], metric: str = "sa_bep") -> Figure:
+    """One strip per benchmark of the first frame: who has the lowest ``metric`` at which target, and its value.
+
+    ``frames`` (measured, published) stand one below the other. A cell has the first router's colour; one in which no
+    router has a finite value says "nobody".
+    """
+    first = next(iter(frames.values()))
+    names, targets = list(dict.fromkeys(first["benchmark"])), sorted(first["target"].unique())
+    step = 0.72 + len(frames)  # a strip's height, in rows
+    size = (1.1 * len(targets) + 1.0, 0.5 * (step * len(names) + 0.5) + 0.75)
+    figure, ax = plt.subplots(figsize=size)
+    ax.set(xlim=(-0.95, len(targets)), ylim=(-(step * len(names)), 0.5))
+    ax.axis("off")
+    for column, target in enumerate(targets):
+        ax.text(column + 0.5, 0.25, f"{100 * target:g}%", ha="center", va="center", color=SOFT, fontsize=11)
+    ax.text(-0.92, 0.25, "target", va="center", color=SOFT, fontsize=11)
+    for strip, name in enumerate(names):
+        top = -step * strip
+        ax.text(-0.92, top - 0.36, name, va="center", color=INK, fontsize=11.5, fontweight="bold")
+        for row, (kind, frame) in enumerate(frames.items()):
+            y = top - 1.12 - row
+            ax.text(-0.92, y, kind, va="center", color=SOFT, fontsize=10.5)
+            for column, target in enumerate(targets):
+                _cell(ax, column, y, frame[(frame["benchmark"] == name) & (frame["target"] == target)], metric)
+    return figure
+
+
+def _cell(ax: Axes, column: int, y: float, rows: pd.DataFrame, metric: str) -> None:
+    """The first router's name and value on its colour."""
+    found = rows[np.isfinite(rows[metric])]
+    best = found.loc[found[metric].idxmin()] if len(found) else None
+    shade = EMPTY if best is None else colour(best["method"])
+    box = FancyBboxPatch((column + 0.05, y - 0.42), 0.9, 0.84, boxstyle="round,pad=0,rounding_size=0.06", fc=shade, ec="none")
+    ax.add_patch(box)
+    if best is None:
+        ax.text(column + 0.5, y, "nobody", ha="center", va="center", color=SOFT, fontsize=10)
+        return
+    ink = INK if np.dot(to_rgb(shade), (0.299, 0.587, 0.114)) > 0.5 else "white"
+    value = f"{best[metric]:.0%}" if metric == "sa_cr" else short(best[metric])
+    ax.text(column + 0.5, y + 0.19, best["method"], ha="center", va="center", color=ink, fontweight="bold",
+            fontsize=min(10.5, 105 / len(best["method"])))  # fmt: skip
+    ax.text(column + 0.5, y - 0.19, value, ha="center", va="center", color=ink, fontsize=10.5)
+
+
+def targets(table: pd.DataFrame, ax: Axes, spoken_of: Iterable[str] = (), largest: float | None = None) -> Axes:
+    """Queries until payback against the quality target, a line per router; one that never pays back goes up to the lane.
+
+    The lane counts the routers that never pay back. ``largest`` is the highest value of all panels, so that they share a
+    scale.
+    """
+    marks = sorted(table["target"].unique())
+    values = table["sa_bep"][np.isfinite(table["sa_bep"])]
+    largest = largest or (values.max() if len(values) else 1e6)
+    queries_axis(ax)
+    lane = never_lane(ax, largest)
+    order = sorted(table["method"].unique(), key=lambda name: (name == "SaveRouter", name in spoken_of))
+    for name in order:
+        points = table[table["method"] == name].set_index("target")["sa_bep"].reindex(marks)
+        shade, named = colour(name, spoken_of), name in spoken_of or name == "SaveRouter"
+        drawn = points[np.isfinite(points)]
+        ax.plot(drawn.index, drawn, "o-", color=shade, lw=2.4 if named else 1.1, ms=6 if named else 3.5, label=name,
+                zorder=3 if named else 2)  # fmt: skip
+        if len(drawn) and len(drawn) < len(points):
+            gone = marks[len(drawn)]
+            ax.plot([drawn.index[-1], gone], [drawn.iloc[-1], lane / 10**0.25], ":", color=shade, lw=1.6 if named else 0.9,
+                    zorder=1)  # fmt: skip
+    for mark, rows in table.groupby("target"):
+        never = int(np.isinf(rows["sa_bep"]).sum())
+        ax.text(mark, lane, f"{never} of {len(rows)}", ha="center", va="center", color=SOFT, fontsize=9)
+    edge = (marks[-1] - marks[0]) * 0.09
+    ax.set(xticks=marks, xlim=(marks[0] - edge, marks[-1] + edge))
+    ax.xaxis.set_major_formatter(lambda share, _: f"{100 * share:g}%")
     return ax
 
 
-def seeds(table: pd.DataFrame, metric: str, ax: Axes, label: str = "") -> Axes:
-    """Every seed as a dot, one column per benchmark and router; the number above counts the seeds that never reach it."""
-    methods = list(dict.fromkeys(table["method"]))
-    for column, (_, rows) in enumerate(table.groupby("benchmark", sort=False)):
-        for number, method in enumerate(methods):
-            values = rows.loc[rows["method"] == method, metric].to_numpy()
-            x = column + 0.22 * (number - (len(methods) - 1) / 2)
-            finite = values[np.isfinite(values)]
-            ax.plot(np.full(len(finite), x), finite, "o", color=PALETTE[number], ms=6, alpha=0.75,
-                    label=method if column == 0 else None, ls="")  # fmt: skip
-            if len(finite) < len(values):
-                ax.annotate(f"{len(values) - len(finite)}\nnever", (x, 1.01), xycoords=("data", "axes fraction"), ha="center",
-                            color=PALETTE[number], fontsize="x-small", linespacing=1.0)  # fmt: skip
-    names = list(dict.fromkeys(table["benchmark"]))
-    ax.set(xticks=range(len(names)), xticklabels=names, ylabel=label or metric, xlim=(-0.5, len(names) - 0.5))
+def seeds(table: pd.DataFrame, metric: str, ax: Axes, label: str = "", largest: float | None = None) -> Axes:
+    """Every seed as a dot, one row per router under its benchmark; the lane counts the seeds that never pay back."""
+    names, methods = list(dict.fromkeys(table["benchmark"])), list(dict.fromkeys(table["method"]))
+    step, ticks = len(methods) + 1.3, {}
+    values = table[metric][np.isfinite(table[metric])]
+    lane = None
     if metric == "sa_bep":
-        ax.set_yscale("log")
-        ax.yaxis.set_major_formatter(lambda y, _: short(y))
+        queries_axis(ax, "x")
+        low = values.min() if len(values) else 1e3
+        ax.set_xlim(low / 10**0.25, None)
+        lane = never_lane(ax, largest or (values.max() if len(values) else 1e6), along="x")
+    for place, name in enumerate(names):
+        ax.axhline(-step * place + 0.95, color=GREY, lw=0.8) if place else None
+        for row, method in enumerate(methods):
+            y = -step * place - row - 0.35
+            found = table[(table["benchmark"] == name) & (table["method"] == method)][metric].to_numpy()
+            shade, finite = colour(method), found[np.isfinite(found)]
+            ax.plot(finite, np.full(len(finite), y), "o", color=shade, ms=8, alpha=0.55, mec="white", mew=0.6, ls="")
+            if lane and len(finite) < len(found):
+                ax.text(lane, y, f"{len(found) - len(finite)} of {len(found)}", ha="center", va="center", color=shade, fontsize=9)
+            ticks[y] = (method, shade)
+    ax.set_yticks(list(ticks), [method for method, _ in ticks.values()])
+    for tick, (_, shade) in zip(ax.get_yticklabels(), ticks.values(), strict=True):
+        tick.set_color(shade)
+    for place, name in enumerate(names):
+        ax.text(0.01, -step * place + 0.45, name, transform=ax.get_yaxis_transform(), va="center", color=INK, fontsize=10.5,
+                fontweight="bold")  # fmt: skip
+    ax.set(ylim=(-step * len(names) + 0.9, 0.95), xlabel=label or metric)
+    ax.grid(False, axis="y")
     return ax

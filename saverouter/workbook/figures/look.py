@@ -93,6 +93,8 @@ def never_lane(ax: Axes, largest: float, along: str = "y") -> float:
     shade, limit = (ax.axhspan, ax.set_ylim) if along == "y" else (ax.axvspan, ax.set_xlim)
     shade(edge, end, color="#f1f3f5", lw=0, zorder=0)
     limit(None, end)
+    axis = ax.yaxis if along == "y" else ax.xaxis
+    axis.set_major_formatter(lambda value, _: "" if value > edge else short(value))  # no number beside "never"
     if along == "y":
         ax.annotate("never", (0, at), xycoords=("axes fraction", "data"), xytext=(-6, 0), textcoords="offset points",
                     ha="right", va="center", color=SOFT, fontsize=10)  # fmt: skip

@@ -21,7 +21,8 @@ def leads(lead: pd.DataFrame, paper: pd.DataFrame, ax: Axes) -> Axes:
         ax.plot([row["from"], row["to"]], [place, place], color=shade, lw=3, solid_capstyle="round")
         ax.plot(row["mean lead"], place, "o", color=shade, ms=10)
         ax.annotate(f"{row['mean lead'] + 0.0:.1f}", (row["mean lead"], place), xytext=(0, 8), textcoords="offset points",
-                    ha="center", color=shade if shade == ACCENT else SOFT, fontsize=10)  # fmt: skip
+                    ha="center", color=shade if shade == ACCENT else SOFT, fontsize=10,
+                    bbox=dict(fc="white", lw=0, pad=0.5))  # fmt: skip
     if len(paper):
         peaks = paper.set_index("variant")["peak_score"]
         lost = 100 * (peaks["SaveRouter"] - peaks.reindex(lead.index))
@@ -45,7 +46,12 @@ def variants(table: pd.DataFrame, paper: pd.DataFrame, metric: str, ax: Axes, la
     ours, spread = table[metric].to_numpy(), table[f"{metric}_sd"].fillna(0).to_numpy()
     reached = np.isfinite(ours)
     largest = max([*(ours + spread)[reached], *theirs[np.isfinite(theirs)]], default=1.0)
-    lane = _lane(ax, 1.08 * largest, 1.3 * largest) if not reached.all() else None
+    ax.set_xlim(0, 1.12 * largest)
+    lane = (
+        None
+        if reached.all()
+        else _lane(ax, 1.1 * largest, 1.35 * largest, "never" if metric == "sa_bep" else "not reached")
+    )
     own = ours[names.index("SaveRouter")]
     if np.isfinite(own):
         ax.axvline(own, color=ACCENT, lw=1, ls=":")
@@ -56,9 +62,8 @@ def variants(table: pd.DataFrame, paper: pd.DataFrame, metric: str, ax: Axes, la
     if np.isfinite(theirs.iloc[0]):
         ax.annotate("published", (theirs.iloc[0], places[0] - 0.24), xytext=(8, 0), textcoords="offset points", va="center",
                     color=SOFT, fontsize=9.5)  # fmt: skip
-    ax.set(yticks=places, yticklabels=names, ylim=(-0.7, len(names) - 0.4))
-    ax.set_xlabel(label or metric, labelpad=14 if lane else 4)
-    ax.set_xlim(0, 1.3 * largest if lane else 1.12 * largest)
+    ax.set(yticks=places, yticklabels=names, ylim=(-0.7, len(names) - 0.4), xlabel=label or metric)
+    ax.tick_params(axis="y", labelcolor=INK)
     if metric == "sa_bep":
         queries_axis(ax, along="x", log=False)
     return ax
@@ -70,9 +75,13 @@ def budget(runs: pd.DataFrame, metric: str, ax: Axes) -> Axes:
 
     The peak score is drawn in points above the best single model; a draw that never pays back lies in the lane "never".
     """
-    runs = runs.assign(shown=100 * (runs["peak_score"] - runs["best_single"]) if metric == "peak_score" else runs[metric])
+    points_above, middle_of = 100 * (runs["peak_score"] - runs["best_single"]), "median"
+    runs = runs.assign(shown=points_above if metric == "peak_score" else runs[metric])
     if metric == "peak_score":
+        middle_of, high = "mean", np.inf
         ax.axhline(0, color=INK, lw=1)
+        ax.annotate("best single model", (1, 0), xycoords=("axes fraction", "data"), xytext=(-2, -4), ha="right", va="top",
+                    textcoords="offset points", color=INK, fontsize=9)  # fmt: skip
     else:
         finite = runs.loc[np.isfinite(runs["shown"]), "shown"]
         low, high = (finite.min(), finite.max()) if len(finite) else (1e3, 1e3)
@@ -82,12 +91,10 @@ def budget(runs: pd.DataFrame, metric: str, ax: Axes) -> Axes:
         runs["shown"] = runs["shown"].replace(np.inf, never_lane(ax, high * 10 ** (room - 0.25)))
     for rule, name, aside in (("random", "Random-K", 0.14), ("ucb", "SaveRouter", -0.14)):
         points = runs[runs["acquisition"] == rule]
-        middle = points.groupby("k")["shown"].mean() if metric == "peak_score" else points.groupby("k")["shown"].median()
-        own = rule == "ucb"
+        middle, own = points.groupby("k")["shown"].agg(middle_of), rule == "ucb"
         ax.plot(points["k"] + aside, points["shown"], "o", color=colour(name), ms=8 if own else 5, alpha=1 if own else 0.55,
                 mew=0, ls="", label=name, zorder=3)  # fmt: skip
-        kept = middle if metric == "peak_score" else middle.where(middle <= high)
-        ax.plot(kept.index + aside, kept, color=colour(name), lw=2 if own else 1, zorder=2)
+        ax.plot(middle.index + aside, middle.where(middle <= high), color=colour(name), lw=2 if own else 1, zorder=2)
     budgets = sorted(runs["k"].unique())
     ax.set(xlabel="K, outcomes bought per query", xticks=budgets, xlim=(budgets[0] - 0.5, budgets[-1] + 0.5))
     return ax
@@ -97,7 +104,7 @@ def arrival_scores(table: pd.DataFrame, metric: str, ax: Axes, label: str = "") 
     """One row per arriving model: a tenth of its supervision (dot), all of it (ring, joined by a line), and the best dense
     router (diamond below). Benchmarks are groups of rows; what is not reached lies in a lane of its own.
 
-    With ``metric`` "peak_score" the frame may have ``best_single``, from which points are counted.
+    With ``metric`` "peak_score" points are counted from the frame's ``best_single``.
     """
     kinds = ["10", "100", "dense"]
     values = table[[f"{metric}_{kind}" for kind in kinds]].set_axis(kinds, axis=1)
@@ -107,31 +114,33 @@ def arrival_scores(table: pd.DataFrame, metric: str, ax: Axes, label: str = "") 
     reached = np.isfinite(values)
     if not reached.all(axis=None):
         largest = max(1.0, values[reached].max().max())
-        values = values.where(reached, _lane(ax, 1.06 * largest, 1.3 * largest))
-        ax.set_xlim(0, 1.3 * largest)
-    places, ticks, groups = [], [], table["benchmark"].ne(table["benchmark"].shift()).cumsum()
-    for place, (group, model, name) in enumerate(zip(groups, table["model"], table["benchmark"], strict=True)):
-        y = -(place + 0.9 * group)
-        if not ticks or group != ticks[-1]:
-            ax.annotate(name, (0, y + 0.75), xycoords=("axes fraction", "data"), xytext=(4, 0), textcoords="offset points",
-                        va="center", color=INK, fontsize=10, fontweight="bold")  # fmt: skip
-        places.append(y)
-        ticks.append(group)
-        few, full, dense = values.iloc[place]
+        values = values.where(reached, _lane(ax, 1.06 * largest, 1.3 * largest, "not reached"))
+    groups = table["benchmark"].ne(table["benchmark"].shift())
+    places = -(np.arange(len(table)) + 0.9 * groups.cumsum().to_numpy())
+    for y, name in zip(places[groups], table["benchmark"][groups], strict=True):
+        ax.annotate(name, (0, y + 0.75), xycoords=("axes fraction", "data"), xytext=(4, 0), textcoords="offset points",
+                    va="center", color=INK, fontsize=10, fontweight="bold", bbox=dict(fc="white", lw=0, pad=1))  # fmt: skip
+    for y, (few, full, dense) in zip(places, values.to_numpy(), strict=True):
         ax.plot([few, full], [y, y], color=ACCENT, lw=2.5, zorder=2)
-        ax.plot(full, y, "o", color=ACCENT, mfc="white", mew=1.8, ms=11, ls="", zorder=2)
-        ax.plot(few, y, "o", color=ACCENT, ms=6, ls="", zorder=3)
-        ax.plot(dense, y - 0.3, "D", color=colour("best dense router"), ms=5.5, ls="", zorder=3)
+        ax.plot(
+            full, y, "o", color=ACCENT, mfc="white", mew=1.8, ms=11, ls="", zorder=2, label="SaveRouter, all of it"
+        )
+        ax.plot(few, y, "o", color=ACCENT, ms=6, ls="", zorder=3, label="SaveRouter, a tenth of its supervision")
+        ax.plot(
+            dense, y - 0.32, "D", color=colour("best dense router"), ms=5.5, ls="", zorder=3, label="best dense router"
+        )
     arrived = [f"{model} ({arrival})" for model, arrival in zip(table["model"], table["arrival"], strict=True)]
-    ax.set(yticks=places, yticklabels=arrived, ylim=(min(places) - 0.8, max(places) + 1.2))
-    ax.set_xlabel(label, labelpad=14 if not reached.all(axis=None) else 4)
+    ax.set(yticks=places, yticklabels=arrived, ylim=(min(places) - 0.8, max(places) + 1.2), xlabel=label)
+    ax.tick_params(axis="y", labelcolor=INK)
     return ax
 
 
-def _lane(ax: Axes, start: float, end: float) -> float:
-    """A shaded lane "never" at the right end of a linear axis; returns where to draw in it."""
+def _lane(ax: Axes, start: float, end: float, text: str) -> float:
+    """A shaded lane at the right end of a linear axis that begins at zero; returns where to draw in it."""
+    ax.set_xlim(0, end)
+    ax.set_xticks([tick for tick in ax.get_xticks() if 0 <= tick < start])
     ax.axvspan(start, end, color=LANE, lw=0, zorder=0)
     at = (start + end) / 2
-    ax.annotate("never", (at, 0), xycoords=("data", "axes fraction"), xytext=(0, -6), textcoords="offset points", ha="center",
-                va="top", color=SOFT, fontsize=10)  # fmt: skip
+    ax.annotate(text, (at, 1), xycoords=("data", "axes fraction"), xytext=(0, 3), textcoords="offset points", ha="center",
+                color=SOFT, fontsize=10)  # fmt: skip
     return at

@@ -96,8 +96,9 @@ function whatIf(works) {
     say("policy", found.policy ?? `none: its best is ${percent(router.peak / work.quality)} of ${work.model}'s quality`);
     bar("best", `${work.model} alone`, found.best, work, found);
     bar("routed", `${router.name}, supervision included`, found.bill, work, found);
-    document.getElementById("alone").hidden = !found.alone;
-    if (found.alone) bar("alone", `no router: ${found.alone.model}`, found.alone.bill, work, found);
+    const other = found.alone && found.alone.model !== work.model;
+    document.getElementById("alone").hidden = !other;
+    if (other) bar("alone", `no router: ${found.alone.model}`, found.alone.bill, work, found);
     say("summary", summary(work, router, found));
   }
 
