@@ -144,7 +144,9 @@ def paybacks(places: list[Place]) -> list[dict]:
         if len(marks) == 2 and math.isinf(marks[1]["payback"]):
             marks[1] |= {"router": "any other router", "published": None, "seeds": []}
         row = {"label": place.label, "source": place.source, "model": place.reference.model, "marks": marks}
-        rows.append(row | {"first": marks[0]["payback"] < min([mark["payback"] for mark in marks[1:]], default=math.inf)})
+        rows.append(
+            row | {"first": marks[0]["payback"] < min([mark["payback"] for mark in marks[1:]], default=math.inf)}
+        )
     return rows
 
 
@@ -155,7 +157,13 @@ def _mark(place: Place, router: str, paper: float | None) -> dict:
     misses = f"never on {count - len(finite)} of {count} seeds" if len(finite) < count else ""
     spread = f"{short(min(finite))} to {short(max(finite))} over {count} seeds" if len(finite) > 1 else ""
     told = ", ".join(text for text in (spread, misses) if text)
-    return {"router": router, "payback": place.results[router].sa_bep, "published": paper, "seeds": finite, "told": told}
+    return {
+        "router": router,
+        "payback": place.results[router].sa_bep,
+        "published": paper,
+        "seeds": finite,
+        "told": told,
+    }
 
 
 def ticks(rows: list[dict]) -> list[float]:
@@ -196,7 +204,9 @@ def read_claims(folder: Path, finished: dict[str, dict]) -> list[dict]:
     for file, frame in read_tables(folder, "[0-9][0-9]_claims*.csv", [], finished).items():
         if {"the paper says", "here"} <= set(frame):
             entry = finished[file[:2]]
-            group = groups.setdefault(entry["name"], {"name": entry["name"], "title": entry["card"].title, "claims": []})
+            group = groups.setdefault(
+                entry["name"], {"name": entry["name"], "title": entry["card"].title, "claims": []}
+            )
             group["claims"] += [
                 {"statement": row["the paper says"], "here": row["here"], "there": row.get("published table", ""),
                  "numbers": row.get("measured numbers", ""), "published": row.get("published numbers", "")}
@@ -233,7 +243,11 @@ def router_answer(pairs: list[list[dict]]) -> dict | None:
     named = f" ({', '.join(found)})" if 0 < len(found) <= 3 else ""
     text = f"on {_of(len(found), rows)}{named} a single cheaper model does it at SaveRouter's cost or less"
     title = f"With one point of quality to spare, no router is needed on {_of(len(found), rows)}"
-    return {"figure": f"{len(found)} of {len(rows)}", "title": title, "sentence": f"If one point of quality may go, {text} (within 1% of the best model's cost)."}
+    return {
+        "figure": f"{len(found)} of {len(rows)}",
+        "title": title,
+        "sentence": f"If one point of quality may go, {text} (within 1% of the best model's cost).",
+    }
 
 
 def claims_answer(groups: list[dict]) -> dict | None:
@@ -242,8 +256,10 @@ def claims_answer(groups: list[dict]) -> dict | None:
     if not here:
         return None
     holds, fails, open_ = (here.count(answer) for answer in SYMBOLS)
-    title = f"{holds} of {len(here)} statements of the paper hold here"
-    text = f"Of {len(here)} statements of the paper {holds} hold here, {fails} do not, and {open_} cannot be tested."
+    verbs = ("holds" if holds == 1 else "hold", "does" if fails == 1 else "do")
+    title = f"{holds} of {len(here)} statements of the paper {verbs[0]} here"
+    text = f"Of {len(here)} statements of the paper {holds} {verbs[0]} here, {fails} {verbs[1]} not"
+    text += f", and {open_} cannot be tested." if open_ else "."
     return {"figure": f"{holds} of {len(here)}", "title": title, "sentence": text}
 
 

@@ -58,11 +58,21 @@ def prepared(executed: NotebookNode) -> NotebookNode:
     for number, cell in enumerate(executed.cells):
         noted = cell.metadata.setdefault("page", {})
         noted["id"] = cell.get("id", f"cell-{number:02d}")
-        noted["claims"] = "claims" in cell.metadata.get("tags", [])
+        noted["claims"] = False
+    judged = notebooks.tagged(executed, "claims") or next(
+        (cell for cell in executed.cells if _saves_claims(cell)), None
+    )
+    if judged:
+        judged.metadata.page["claims"] = True
     last = executed.cells[-1] if executed.cells else None
     if last and last.cell_type == "code" and "watermark()" in last.source:
         last.metadata.page["versions"] = True
     return executed
+
+
+def _saves_claims(cell: NotebookNode) -> bool:
+    """Whether a code cell leaves the table that the wall of claims is made of."""
+    return cell.cell_type == "code" and bool(re.search(r"""save_table\([^\n]*["']\d\d_claims""", cell.source))
 
 
 def contents(notebook: NotebookNode) -> list[tuple[str, str]]:
@@ -85,13 +95,18 @@ def settings(notebook: NotebookNode) -> tuple[dict, dict]:
     return ran, ran | declared | {name: value for name, value in READ.items() if name in ran}
 
 
+def differing(notebook: NotebookNode) -> dict[str, tuple]:
+    """Parameters of which text and numbers are of different runs: what it ran with, and what the text reads."""
+    ran, read = settings(notebook)
+    return {name: (ran[name], read[name]) for name in ran if ran[name] != read[name]}
+
+
 def banner(notebook: NotebookNode) -> str:
     """What a reader has to know where text and numbers are of different runs; empty where they agree."""
-    ran, read = settings(notebook)
-    differ = [name for name in ran if ran[name] != read[name]]
+    differ = differing(notebook)
     if not differ:
         return ""
-    this, text = (", ".join(f"{name} = {values[name]}" for name in differ) for values in (ran, read))
+    this, text = (", ".join(f"{name} = {pair[side]}" for name, pair in differ.items()) for side in (0, 1))
     return (
         f"Run with {this}. Tables, figures, claims and the computed answer are of this run; "
         f"the numbers in the text are those of {text}."

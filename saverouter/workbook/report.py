@@ -72,6 +72,7 @@ def _cards(folder: Path, prefix: str = "", others: dict[str, str] | None = None)
     cap = profile(folder.name.removesuffix(ORIGINAL)).max_queries
     entries = [_entry(folder, name, path) for name, path in _tried(folder).items()]
     about = {"profile": folder.name, "cap": cap, "count": _count(folder), "entries": entries, "policy": pages.POLICY}
+    about["banner"] = _banner([entry for entry in entries if not entry["failed"]])
     return front.render(folder, about, prefix, others)
 
 
@@ -82,8 +83,27 @@ def _entry(folder: Path, name: str, path: Path) -> dict:
     settings = [f"{key} = {value}" for key, value in marker.get("parameters", {}).items() if key != "profile"]
     files = {kind: [file for file in marker.get("files", []) if file.startswith(f"{kind}/")] for kind in KINDS}
     more = {"settings": settings, "files": {kind: found for kind, found in files.items() if found}}
-    more["banner"] = pages.banner(notebooks.read_notebook(path))
+    more["differing"] = pages.differing(notebooks.read_notebook(path))
     return {"name": name, "file": path.name, "failed": failed, "card": card, "image": image} | more
+
+
+def _banner(entries: list[dict]) -> str:
+    """Which numbers the notebooks' text reads, where this is another run; a setting of only some of them names them."""
+    found: dict[tuple, list[str]] = {}
+    for entry in entries:
+        for name, pair in entry["differing"].items():
+            found.setdefault((name, *map(str, pair)), []).append(entry["name"][:2])
+    if not found:
+        return ""
+    this, text = [], []
+    for (name, ran, read), numbers in found.items():
+        where = f" (notebook {', '.join(numbers)})" if len(numbers) < len(entries) else ""
+        this.append(f"{name} = {ran}{where}")
+        text += [f"{name} = {read}"] if f"{name} = {read}" not in text else []
+    return (
+        f"Run with {', '.join(this)}. What stands on this page is computed from this run; "
+        f"the numbers in the text of the notebooks are those of {', '.join(text)}."
+    )
 
 
 def _image(kind: str, content: str) -> str:

@@ -86,7 +86,8 @@ def test_hostile_words_are_shown_as_they_are(folder):
     page = finish(folder, "00_a", figure, verdict, title=HOSTILE, question=HOSTILE, benchmark=HOSTILE)
     for index in indexes(folder):
         assert not {"script", "b"} & index.texts.keys()
-        assert index.texts["h2"][0].split(maxsplit=1)[1].strip() == HOSTILE and f"00{HOSTILE}" in index.texts["li"]
+        assert [text.split(maxsplit=1)[1].strip() for text in index.texts["h3"]] == [HOSTILE]
+        assert f"00{HOSTILE}" in index.texts["li"]
         assert index.texts["p"].count(HOSTILE) == 2  # question and answer
         assert f"benchmark = {HOSTILE}" in index.texts["strong"]
         assert index.all("img", "alt") == [HOSTILE]
@@ -140,7 +141,7 @@ def test_a_notebook_without_figure_has_a_plain_card(folder):
     page = finish(folder, "00_a", code())
     for made in (page, *indexes(folder)):
         assert "img" not in made.texts
-    assert all(index.all("article", "class") == ["plain"] for index in indexes(folder))
+    assert all(index.all("article", "class") == ["card plain"] for index in indexes(folder))
 
 
 def test_a_cell_without_id_has_some_alt_text(folder):
@@ -159,11 +160,12 @@ def test_a_failed_notebook_is_named_and_leads_to_what_it_computed(folder):
     nbformat.write(new_notebook(cells=cells), folder / "notebooks" / "01_b.failed.ipynb")
     report.write_index(folder)
     for index in indexes(folder):
-        assert "Broken" in index.texts["h2"][1] and "01Broken" in index.texts["li"]
+        assert "Broken" in index.texts["h3"][1] and "01Broken" in index.texts["li"]
         (said,) = [text for text in index.texts["p"] if "This notebook failed" in text]
         links = [link for link in index.all("a", "href") if "01_b" in link]
         assert links[0] == "#01_b" and [link.endswith("notebooks/01_b.failed.ipynb") for link in links[1:]] == [True]
-        assert "1 notebook, 1 failed" in " ".join(index.texts["p"][0].split())
+        (about,) = [text for text in index.texts["p"] if "Profile smoke" in text]
+        assert "1 notebook, 1 failed" in " ".join(about.split())
         assert index.all("img", "src") == []
 
 
@@ -237,8 +239,25 @@ def test_a_banner_names_the_run_that_the_text_does_not_read(folder, declared, in
     assert bool(said) == bool(this)
     if said:
         assert said[0].startswith(f"Run with {this}. ") and said[0].endswith(f"in the text are those of {text}.")
-    entry = report._entry(folder, "00_a", folder / "notebooks" / "00_a.ipynb")
-    assert [entry["banner"]] == (said or [""])
+    for index in indexes(folder):
+        said = [words for words in index.texts["p"] if words.startswith("Run with")]
+        assert bool(said) == bool(this)
+        if said:
+            assert said[0].startswith(f"Run with {this}. ") and said[0].endswith(f"notebooks are those of {text}.")
+
+
+def test_the_banner_of_an_index_names_the_notebooks_that_differ(folder):
+    declared = code('profile = "smoke"\nbenchmark = "all"', tags=["parameters"])
+    finish(folder, "00_a", declared)
+    finish(folder, "01_b", declared, code('benchmark = "<i>"', tags=["injected-parameters"]))
+    failed = [new_markdown_cell("# Broken"), code("seed = 1", tags=["parameters"])]
+    failed.append(code("seed = 2", tags=["injected-parameters"]))  # what failed shows no numbers
+    nbformat.write(new_notebook(cells=failed), folder / "notebooks" / "02_c.failed.ipynb")
+    report.write_index(folder)
+    for index in indexes(folder):
+        (said,) = [words for words in index.texts["p"] if words.startswith("Run with")]
+        assert said.startswith("Run with profile = smoke, benchmark = <i> (notebook 01). ")
+        assert said.endswith("are those of profile = standard, benchmark = all.")
 
 
 def test_the_computed_answer_stands_below_the_question_and_in_its_place(folder):
@@ -267,6 +286,15 @@ def test_cells_and_headings_can_be_linked_to(folder):
     ids = [attributes["id"] for _, attributes in page.tags if "id" in attributes]
     assert len(ids) == len(set(ids)) and {"claims", "A-part", "Its-end", cells[1].id, cells[2].id} <= set(ids)
     assert page.texts["li"] == ["A part", "Its end"] and {"#A-part", "#Its-end"} <= set(page.all("a", "href"))
+
+
+@pytest.mark.parametrize("tags", [(), ("claims",)])
+def test_the_wall_of_claims_finds_its_cell(folder, tags):
+    source = 'save_table(judged, f"01_claims_{benchmark}")'
+    cells = [code("save_table(x, '01_x')"), code(source, new_output("stream", text="here"), tags=tags), code(source)]
+    soup = BeautifulSoup(finish(folder, "01_b", *cells).path.read_text(), "html.parser")
+    (place,) = soup.select("#claims")
+    assert place.get_text().strip() == "here" and place.parent["id"] == cells[1].id
 
 
 def test_versions_are_folded_below_the_way_on(folder):

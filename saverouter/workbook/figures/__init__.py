@@ -18,7 +18,7 @@ from .look import (
     style,
 )
 from .parts import arrival_scores, budget, leads, variants
-from .races import hero, paybacks
+from .races import hero, paybacks, race
 
 __all__ = [
     "ACCENT",
@@ -40,6 +40,7 @@ __all__ = [
     "payback",
     "paybacks",
     "queries_axis",
+    "race",
     "saturation_curve",
     "seeds",
     "short",

@@ -63,6 +63,45 @@ def _paybacks_row(ax: Axes, volumes: pd.Series, y: float, lane: float, hollow: b
                 textcoords="offset points", va="center", fontsize=9.5, color=SOFT)  # fmt: skip
 
 
+def race(table: pd.DataFrame, paper: pd.DataFrame, ax: Axes | None = None) -> Axes:
+    """Queries until payback on one workload, one row per router: measured (filled, with its value) and published (hollow).
+
+    The first to pay back stands on top. Routers that never pay back, neither here nor in the paper, are counted in words.
+    """
+    here, there = (frame.drop_duplicates("method").set_index("method")["sa_bep"] for frame in (table, paper))
+    there = there.reindex(here.index)
+    shown = here[np.isfinite(here) | np.isfinite(there) | (here.index == OURS)].sort_values(kind="stable")
+    ax = ax or plt.subplots(figsize=(8, 0.42 * len(shown) + 1.6))[1]
+    finite = np.concatenate([here[np.isfinite(here)], there[np.isfinite(there)]])
+    finite = finite if len(finite) else np.array([1e3, 1e5])
+    ax.set_xlim(finite.min() / 1.6, finite.max())
+    queries_axis(ax, "x")
+    lane = never_lane(ax, finite.max(), along="x")
+    spoken = (OURS, *shown.drop(OURS).index[:1])
+    for place, (name, volume) in zip(range(len(shown) - 1, -1, -1), shown.items(), strict=True):
+        shade, at = colour(name, spoken), volume if np.isfinite(volume) else lane
+        ax.plot(at, place, "o", ms=11, color=shade, mec="white", mew=1, zorder=4)
+        ax.annotate(short(volume) if np.isfinite(volume) else "", (at, place), xytext=(9, 0), textcoords="offset points",
+                    va="center", fontsize=10.5, color=shade if name in spoken else SOFT,
+                    fontweight="bold" if name == OURS else None)  # fmt: skip
+        if not np.isnan(there[name]):
+            ax.plot(there[name] if np.isfinite(there[name]) else lane, place - 0.2 * (volume == there[name]), "o", ms=9,
+                    mfc="white", mec=shade, mew=1.8, zorder=3)  # fmt: skip
+    first = next((place for place, name in enumerate(shown.index) if np.isfinite(there[name])), None)
+    if first is not None:
+        ax.annotate("published", (there[shown.index[first]], len(shown) - 1 - first), xytext=(9, 0), va="center",
+                    textcoords="offset points", fontsize=10, color=SOFT)  # fmt: skip
+    rest, paid = len(here) - len(shown), " or in the paper" if there.notna().any() else ""
+    if rest:
+        text = f"the other {rest} of {len(here)} routers never pay back, here{paid}"
+        ax.text(0.012, -1, text, transform=ax.get_yaxis_transform(), va="center", fontsize=10.5, color=SOFT)
+    ax.set(yticks=range(len(shown)), yticklabels=shown.index[::-1], ylim=(-1.6 if rest else -0.6, len(shown) - 0.4))
+    ax.set_xlabel("queries until payback")
+    ax.tick_params(axis="y", labelsize=11, labelcolor=INK)
+    ax.grid(False, axis="y")
+    return ax
+
+
 def hero(table: pd.DataFrame, title: str, subtitle: str = "") -> Figure:
     """Workloads down, queries until payback across: SaveRouter against the next router.
 
