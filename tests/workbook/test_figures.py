@@ -13,24 +13,77 @@ from saverouter.workbook import figures
 matplotlib.use("Agg")
 
 
-def test_figures_show_what_they_are_given(made):
-    matplotlib.use("Agg")
+def words(ax):
+    return [text.get_text() for text in ax.texts]
+
+
+def test_payback_is_money_over_queries(made):
     results = {name: made[name].result.at(target=0.9) for name in ("SaveRouter", "kNN")}
+    ours = results["SaveRouter"]
     ax = figures.payback(results, volume=10_000)
-    assert {text.get_text() for text in ax.texts} == {"SaveRouter", "kNN"}
+    assert f"SaveRouter: {figures.short(ours.sa_bep)}" in words(ax)
     line = ax.lines[0]
-    expected = (
-        results["SaveRouter"].net_saving(line.get_xdata()) / (results["SaveRouter"].reference.cost * 10_000) * 100
+    np.testing.assert_allclose(line.get_ydata(), ours.net_saving(line.get_xdata()) / ours.reference.cost)
+    dollars = figures.payback(results, volume=10_000, dollars=True)
+    np.testing.assert_allclose(dollars.lines[0].get_ydata(), ours.net_saving([0, 10_000]))
+    assert "dollars" in dollars.get_ylabel()
+    never = figures.payback({"kNN": results["kNN"].at(target=9)})
+    assert words(never) == ["kNN: never, the quality is not reached"]
+
+
+def test_a_frontier_names_what_it_cannot_show(made):
+    results = {name: done.result for name, done in made.items()}
+    ax = figures.frontier(results, lines=("SaveRouter",), spoken_of=("kNN",))
+    drawn = [line for line in ax.lines if len(line.get_xdata()) > 2]
+    assert [line.get_label() for line in drawn] == ["SaveRouter"]
+    assert set(words(ax)) == {"SaveRouter", "kNN", "best single model"}
+    tight = figures.frontier(results, lines=("SaveRouter",), span=(5, 6))
+    assert all(
+        name in words(tight)[-1].replace("\xa0", " ").replace("\n", " ") for name in ("below the axis", "WISERouter")
     )
-    np.testing.assert_allclose(line.get_ydata(), expected)
-    unreached = figures.payback({"never": results["kNN"].at(target=9)})
-    assert "target not reached" in unreached.get_legend().get_texts()[0].get_text()
-    assert len(figures.frontier(results).lines) >= 4
-    everyone = figures.frontier({name: done.result for name, done in made.items()}, lines=("SaveRouter",))
-    assert len(everyone.get_legend().get_texts()) == 12
-    drawn = [line for line in everyone.lines if len(line.get_xdata()) > 2]
-    assert len(drawn) == 1 and drawn[0].get_label() == "SaveRouter"
-    assert [figures.short(x) for x in (5263, 1.23e6, 12, np.inf)] == ["5.3K", "1.23M", "12", "inf"]
+    np.testing.assert_allclose(
+        drawn[0].get_ydata()[-1], 100 * (results["SaveRouter"].peak_score - results["SaveRouter"].reference.quality)
+    )
+
+
+def test_short_numbers():
+    assert [figures.short(x) for x in (5263, 1.23e6, 12, np.inf, np.nan)] == ["5.26K", "1.23M", "12", "never", "–"]
+
+
+def test_a_router_has_one_colour():
+    assert figures.colour("SaveRouter") == figures.ACCENT == figures.colour("SaveRouter", ("kNN",))
+    assert figures.colour("kNN", ("kNN",)) == figures.colour("kNN") != figures.colour("kNN", ()) == figures.GREY
+    routers = {name: shade for name, shade in figures.COLOURS.items() if name != "Random-K"}  # never beside kNN
+    assert len(set(routers.values())) == len(routers)
+
+
+def test_who_pays_back_and_who_never_does():
+    paper = published("main_results")
+    ax = figures.paybacks(paper, paper)
+    never = paper.groupby("benchmark")["sa_bep"].apply(lambda found: int(np.isinf(found).sum()))
+    for name, count in never.items():
+        assert words(ax).count(f"{count} of 11 never") >= 2, name
+    assert "SaveRouter 5.3K" in words(ax) and "never" in words(ax)
+
+
+def test_the_hero_has_a_row_per_workload():
+    table = pd.DataFrame({"workload": ["a", "b"], "saverouter": [5e3, np.inf], "next_router": ["kNN", "TRouter"],
+                          "next": [9e3, np.inf], "published_saverouter": [5.3e3, np.nan], "published_next": [np.inf, np.nan],
+                          "low": [4e3, np.nan], "high": [6e3, np.nan], "never": ["", "5 of 5"]})  # fmt: skip
+    figure = figures.hero(table, "a finding", "its unit")
+    (ax,) = figure.axes
+    assert [tick.get_text() for tick in ax.get_yticklabels()] == ["b", "a"]
+    shown = words(ax)
+    assert "SaveRouter 5K" in shown and "kNN 9K" in shown and "5 of 5" in shown and "never" in shown
+    hollow = [line for line in ax.lines if line.get_markerfacecolor() == "white"]
+    assert len(hollow) == 2  # a published "never" lies in the lane; what is not published is not drawn
+
+
+def test_a_single_model_stands_beside_the_router():
+    table = pd.DataFrame({"points below the best": [0.0, 1.0], "cost_ratio": [np.inf, 0.5], "sa_bep": [np.inf, 10.0],
+                          "cheapest single model": ["big", "a/small"], "its cost ratio": [1.0, 0.034]})  # fmt: skip
+    shown = words(figures.margins(table))
+    assert "SaveRouter: not reached" in shown and "small 3.4%" in shown and "SaveRouter 50%" in shown
 
 
 @pytest.fixture(scope="module")
@@ -57,16 +110,27 @@ def test_figures_draw_every_row(cache, work):
     table = intervals.summary(designs.ablations(work, seeds=(1, 2)), ["benchmark", "part", "variant"])
     table.loc[0, "sa_bep"] = np.inf
     ax = figures.variants(table, published("ablations"), "sa_bep", plt.subplots()[1])
-    assert [text.get_text() for text in ax.texts] == ["not reached"] and len(ax.get_yticklabels()) == 7
+    assert "never" in words(ax) and len(ax.get_yticklabels()) == 7
     curve = published("k_scaling").query("benchmark == 'routerbench'").assign(acquisition="ucb", best_single=0.8)
-    curve = curve.assign(**{f"{metric}_sd": np.nan for metric in intervals.METRICS})
     budget = figures.budget(curve, "sa_bep", plt.subplots()[1])
-    drawn = budget.lines[0].get_ydata()
-    assert np.isnan(drawn[0]) and drawn[1] == 25_041
-    targets = figures.targets(published("quality_targets").query("benchmark == 'mmrbench'"), plt.subplots()[1])
-    assert len(targets.lines) == 11
-    arrivals = figures.arrival_scores(published("expansion").query("benchmark == 'mmrbench'"), plt.subplots()[1])
-    assert arrivals.lines[2].get_ydata().tolist() == [0.7536] * 3
+    drawn = next(line for line in budget.lines if line.get_label() == "SaveRouter").get_ydata()
+    assert "never" in words(budget) and drawn[0] > 10 * np.nanmin(drawn) and drawn[1] == 25_041
+    table = published("quality_targets").query("benchmark == 'mmrbench'")
+    targets = figures.targets(table, plt.subplots()[1])
+    assert {line.get_label() for line in targets.lines} >= set(table["method"]) and "never" in words(targets)
+    strips = figures.strips({"published": published("quality_targets")})
+    assert len(strips.axes[0].patches) == 20 and "WISERouter" in words(strips.axes[0])
     seeds = pd.DataFrame({"benchmark": "b", "method": "m", "sa_bep": [10, 20, np.inf]})
-    assert [text.get_text() for text in figures.seeds(seeds, "sa_bep", plt.subplots()[1]).texts] == ["1\nnever"]
+    assert "1 of 3" in words(figures.seeds(seeds, "sa_bep", plt.subplots()[1]))
+    plt.close("all")
+
+
+def test_an_arrival_hides_nothing():
+    import matplotlib.pyplot as plt
+
+    table = published("expansion").assign(model="m", best_single=0.7)
+    ax = figures.arrival_scores(table, "cost_ratio", plt.subplots()[1])
+    shown = [line.get_label() for line in ax.lines]
+    for kind in ("SaveRouter, a tenth of its supervision", "SaveRouter, all of it", "best dense router"):
+        assert shown.count(kind) == len(table)
     plt.close("all")
