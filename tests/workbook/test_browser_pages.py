@@ -5,10 +5,12 @@ import pandas as pd
 import pytest
 from browser import errors, open_browser, overflow
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
-from selenium.webdriver.common.by import By
-from selenium.webdriver.common.keys import Keys
 
 from saverouter.workbook import notebooks, report, tables
+
+pytest.importorskip("selenium", reason="selenium is not installed")
+from selenium.webdriver.common.by import By  # noqa: E402
+from selenium.webdriver.common.keys import Keys  # noqa: E402
 
 HOSTILE = "<img src=x onerror='document.title=1'>"
 VIEWS = [(1280, False), (1280, True), (390, False), (390, True)]
@@ -27,8 +29,11 @@ def pages(tmp_path_factory):
     """The pages of the first and the third notebook, and of one with hostile names."""
     folder = tmp_path_factory.mktemp("reports") / "smoke" / "notebooks"
     folder.mkdir(parents=True)
+    (folder.parent / ".done").mkdir()
     for path in notebooks.select(["0", "2"]):
+        nbformat.write(notebooks.read_notebook(path), folder / path.name)
         report.write_page(path, folder / f"{path.stem}.html")
+        (folder.parent / ".done" / f"{path.stem}.json").write_text('{"parameters": {}, "files": []}')
     path = folder / "09_hostile.ipynb"
     frame = pd.DataFrame({HOSTILE: [HOSTILE, "b"]}, index=[HOSTILE, "a"])
     outputs = [
@@ -40,6 +45,7 @@ def pages(tmp_path_factory):
     cells.insert(0, new_markdown_cell("# Hostile\n\nWhy?"))
     nbformat.write(new_notebook(cells=cells), path)
     report.write_page(path, path.with_suffix(".html"))
+    report.write_index(folder.parent)  # now each page knows its neighbours
     return sorted(folder.glob("*.html"))
 
 
@@ -100,6 +106,16 @@ def test_contents_lead_below_the_bar(view, pages):
         "return [document.querySelector(':target'), document.querySelector('.bar')].map(e => e.getBoundingClientRect())"
     )
     assert bar["bottom"] <= top["top"] < 200
+
+
+def test_previous_and_next_lead_there_and_back(view, pages):
+    browser, *_ = view
+    browser.get(pages[0].as_uri())
+    for link, page in ((".onward .after", pages[1]), (".onward .before", pages[0]), ("#bar .after", pages[1])):
+        found = browser.find_element(By.CSS_SELECTOR, link)
+        assert found.is_displayed()
+        found.send_keys(Keys.ENTER)
+        assert browser.current_url == page.as_uri() and errors(browser) == []
 
 
 def test_wide_tables_scroll_inside_and_keep_their_first_column(pages):

@@ -26,7 +26,7 @@ def strips(frames: dict[str, pd.DataFrame], metric: str = "sa_bep") -> Figure:
     first = next(iter(frames.values()))
     names, targets = list(dict.fromkeys(first["benchmark"])), sorted(first["target"].unique())
     step = 0.72 + len(frames)  # a strip's height, in rows
-    size = (1.1 * len(targets) + 1.0, 0.5 * (step * len(names) + 0.5) + 0.75)
+    size = (1.32 * len(targets) + 1.2, 0.5 * (step * len(names) + 0.5) + 0.75)
     figure, ax = plt.subplots(figsize=size)
     ax.set(xlim=(-0.95, len(targets)), ylim=(-(step * len(names)), 0.5))
     ax.axis("off")
@@ -49,7 +49,9 @@ def _cell(ax: Axes, column: int, y: float, rows: pd.DataFrame, metric: str) -> N
     found = rows[np.isfinite(rows[metric])]
     best = found.loc[found[metric].idxmin()] if len(found) else None
     shade = EMPTY if best is None else colour(best["method"])
-    box = FancyBboxPatch((column + 0.05, y - 0.42), 0.9, 0.84, boxstyle="round,pad=0,rounding_size=0.06", fc=shade, ec="none")
+    box = FancyBboxPatch(
+        (column + 0.05, y - 0.42), 0.9, 0.84, boxstyle="round,pad=0,rounding_size=0.06", fc=shade, ec="none"
+    )
     ax.add_patch(box)
     if best is None:
         ax.text(column + 0.5, y, "nobody", ha="center", va="center", color=SOFT, fontsize=10)
@@ -57,39 +59,54 @@ def _cell(ax: Axes, column: int, y: float, rows: pd.DataFrame, metric: str) -> N
     ink = INK if np.dot(to_rgb(shade), (0.299, 0.587, 0.114)) > 0.5 else "white"
     value = f"{best[metric]:.0%}" if metric == "sa_cr" else short(best[metric])
     ax.text(column + 0.5, y + 0.19, best["method"], ha="center", va="center", color=ink, fontweight="bold",
-            fontsize=min(10.5, 105 / len(best["method"])))  # fmt: skip
+            fontsize=min(10.5, 108 / len(best["method"])))  # fmt: skip
     ax.text(column + 0.5, y - 0.19, value, ha="center", va="center", color=ink, fontsize=10.5)
 
 
-def targets(table: pd.DataFrame, ax: Axes, spoken_of: Iterable[str] = (), largest: float | None = None) -> Axes:
+def targets(
+    table: pd.DataFrame, ax: Axes, spoken_of: Iterable[str] = (), span: tuple[float, float] | None = None
+) -> Axes:
     """Queries until payback against the quality target, a line per router; one that never pays back goes up to the lane.
 
-    The lane counts the routers that never pay back. ``largest`` is the highest value of all panels, so that they share a
-    scale.
+    The lane counts the routers that never pay back. ``span`` holds the earliest and latest payback of all panels, so that
+    they share a scale. Routers that are ``spoken_of`` are named beside their line.
     """
-    marks = sorted(table["target"].unique())
-    values = table["sa_bep"][np.isfinite(table["sa_bep"])]
-    largest = largest or (values.max() if len(values) else 1e6)
+    marks, named = sorted(table["target"].unique()), {"SaveRouter", *spoken_of}
+    low, high = span or _span(table["sa_bep"])
+    ax.set_yscale("log")
+    ax.set_ylim(low / 10**0.55, high)
     queries_axis(ax)
-    lane = never_lane(ax, largest)
-    order = sorted(table["method"].unique(), key=lambda name: (name == "SaveRouter", name in spoken_of))
-    for name in order:
+    lane = never_lane(ax, high)
+    middle = table.loc[table["target"] == marks[0], "sa_bep"].median()
+    for name in sorted(table["method"].unique(), key=lambda name: (name == "SaveRouter", name in named)):
         points = table[table["method"] == name].set_index("target")["sa_bep"].reindex(marks)
-        shade, named = colour(name, spoken_of), name in spoken_of or name == "SaveRouter"
+        shade, thick = colour(name, spoken_of), name in named
         drawn = points[np.isfinite(points)]
-        ax.plot(drawn.index, drawn, "o-", color=shade, lw=2.4 if named else 1.1, ms=6 if named else 3.5, label=name,
-                zorder=3 if named else 2)  # fmt: skip
+        ax.plot(drawn.index, drawn, "o-", color=shade, lw=2.4 if thick else 1.1, ms=6 if thick else 3.5, label=name,
+                zorder=3 if thick else 2)  # fmt: skip
         if len(drawn) and len(drawn) < len(points):
             gone = marks[len(drawn)]
-            ax.plot([drawn.index[-1], gone], [drawn.iloc[-1], lane / 10**0.25], ":", color=shade, lw=1.6 if named else 0.9,
+            ax.plot([drawn.index[-1], gone], [drawn.iloc[-1], lane / 10**0.25], ":", color=shade, lw=1.6 if thick else 0.9,
                     zorder=1)  # fmt: skip
+        if thick and len(drawn):
+            above = drawn.iloc[0] > middle
+            at = min(len(drawn) - 1, name == "SaveRouter")  # its first point may have another router's below it
+            ax.annotate(name, (drawn.index[at], drawn.iloc[at]), xytext=(-4, 7 if above else -7), textcoords="offset points",
+                        va="bottom" if above else "top", color=shade, fontsize=10, zorder=4)  # fmt: skip
     for mark, rows in table.groupby("target"):
         never = int(np.isinf(rows["sa_bep"]).sum())
-        ax.text(mark, lane, f"{never} of {len(rows)}", ha="center", va="center", color=SOFT, fontsize=9)
+        if never:
+            ax.text(mark, lane, f"{never} of {len(rows)}", ha="center", va="center", color=SOFT, fontsize=10)
     edge = (marks[-1] - marks[0]) * 0.09
     ax.set(xticks=marks, xlim=(marks[0] - edge, marks[-1] + edge))
     ax.xaxis.set_major_formatter(lambda share, _: f"{100 * share:g}%")
     return ax
+
+
+def _span(values: pd.Series) -> tuple[float, float]:
+    """The lowest and highest finite value; a stand-in where there is none."""
+    found = values[np.isfinite(values)]
+    return (found.min(), found.max()) if len(found) else (1e3, 1e6)
 
 
 def seeds(table: pd.DataFrame, metric: str, ax: Axes, label: str = "", largest: float | None = None) -> Axes:
@@ -111,7 +128,15 @@ def seeds(table: pd.DataFrame, metric: str, ax: Axes, label: str = "", largest: 
             shade, finite = colour(method), found[np.isfinite(found)]
             ax.plot(finite, np.full(len(finite), y), "o", color=shade, ms=8, alpha=0.55, mec="white", mew=0.6, ls="")
             if lane and len(finite) < len(found):
-                ax.text(lane, y, f"{len(found) - len(finite)} of {len(found)}", ha="center", va="center", color=shade, fontsize=9)
+                ax.text(
+                    lane,
+                    y,
+                    f"{len(found) - len(finite)} of {len(found)}",
+                    ha="center",
+                    va="center",
+                    color=shade,
+                    fontsize=9,
+                )
             ticks[y] = (method, shade)
     ax.set_yticks(list(ticks), [method for method, _ in ticks.values()])
     for tick, (_, shade) in zip(ax.get_yticklabels(), ticks.values(), strict=True):
