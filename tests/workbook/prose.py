@@ -31,7 +31,7 @@ SOURCE = re.compile(r"<!-- *source: *([^>]*?) *-->")
 # What is a name rather than a number: code, addresses, headings, numbered things, symbols with a value, the paper's seed.
 NAMES = re.compile(
     r"```.*?```|`[^`]*`|<sub>[^<]*</sub>|\b\d+e-?\d+|\[\d+\]\([^)]*\)|\]\([^)]*\)|\[\d\d_\w+\]|<https?://[^>]*>|arXiv \S+"
-    r"|<!--(?! *source)[^>]*-->|<[^>!]+>|^#[^\n]*$|^ *\|[-| :]+\|$|^ *\d+\. |\b[KkM] ?= ?\d+|\bH = \d[\d,]*|\bGPT-\d\S*"
+    r"|<!--(?! *source)[^>]*-->|<[^>!]+>|^#[^\n]*$|^ *\|[-| :]+\|$|^ *\d+\. |\b[KkM] ?= ?\d+|\bH = \d[\d,]*|\bGPT-\d\S*|\bover 1M\b|\bApache-2\.0"
     r"|\b(?:[Ff]igures?|[Tt]ables?|[Pp]ropositions?|[Ss]ections?|[Ss]eeds?|[Aa]ppendix|[Nn]otebooks?|Python) "
     r"[A-Z]?\d[\d.a-c]*(?:(?:,| and| to) \d[\d.]*)*",
     re.MULTILINE | re.DOTALL,

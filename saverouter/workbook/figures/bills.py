@@ -87,7 +87,7 @@ def frontier(
             costs = result.frontier["cost"] / result.reference.cost
             above = 100 * (result.frontier["quality"] - result.reference.quality)
             ax.step(costs, above, where="post", color=shade, lw=2, label=name, zorder=3)
-            drawn += [(x, y) for x, y in zip(costs, above, strict=True) if y >= low]
+            drawn += _along(costs.to_numpy(), above.to_numpy(), (right / 40, (high - low) / 25), low)
         if low <= y and x <= right:
             ax.plot(x, y, "o", color=shade, ms=8 if name in named else 6.5, mec="white", mew=1, zorder=4)
         else:
@@ -101,6 +101,15 @@ def frontier(
         ax.text(0.985, 0.05, "\n".join(fill(text, 28) for text in said), transform=ax.transAxes, va="bottom", ha="right",
                 fontsize=9, color=SOFT, zorder=6)  # fmt: skip
     return ax
+
+
+def _along(x: np.ndarray, y: np.ndarray, gaps: tuple[float, float], low: float) -> list[tuple[float, float]]:
+    """Points along a line of steps, close enough that a name between two of them would touch it."""
+    found = []
+    for x0, y0, x1, y1 in zip(x, y, [*x[1:], x[-1]], [*y[1:], y[-1]], strict=True):
+        found += [(at, y0) for at in np.arange(x0, x1 + gaps[0], gaps[0])]
+        found += [(x1, at) for at in np.arange(max(y0, low), y1, gaps[1])]
+    return [(at, height) for at, height in found if height >= low]
 
 
 def _peak(result: Result) -> tuple[float, float]:
