@@ -26,12 +26,13 @@ NUMBER = re.compile(
     r"(?<![\w.,])(?P<sign>[-−])?(?P<digits>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d*\.\d+|\d+)"
     r"(?P<unit>%|[KM]\b| million\b| thousand\b| percent\b)?(?![\w]|,\d{3}|\.\d)"
 )
-PAIR = re.compile(rf"\b({'|'.join(WORDS)})\b(?: \w+)? of (?:the )?({'|'.join(WORDS)})\b", re.IGNORECASE)
+PAIR = re.compile(rf"(?<!name of )\b({'|'.join(WORDS)})\b(?: \w+)? of (?:the )?({'|'.join(WORDS)})\b", re.IGNORECASE)
 SOURCE = re.compile(r"<!-- *source: *([^>]*?) *-->")
 # What is a name rather than a number: code, addresses, headings, numbered things, symbols with a value, the paper's seed.
 NAMES = re.compile(
     r"```.*?```|`[^`]*`|<sub>[^<]*</sub>|\b\d+e-?\d+|\[\d+\]\([^)]*\)|\]\([^)]*\)|\[\d\d_\w+\]|<https?://[^>]*>|arXiv \S+"
-    r"|<!--(?! *source)[^>]*-->|<[^>!]+>|^#[^\n]*$|^ *\|[-| :]+\|$|^ *\d+\. |\b[KkM] ?= ?\d+|\bH = \d[\d,]*|\bGPT-\d\S*|\bover 1M\b|\bApache-2\.0"
+    r"|<!--(?! *source)[^>]*-->|<[^>!]+>|^#[^\n]*$|^ *\|[-| :]+\|$|^ *\d+\. |\b[KkM] ?= ?\d+|\bH = \d[\d,]*"
+    r"|\bGPT-\d\S*|\bover 1M\b|\bApache-2\.0"
     r"|\b(?:[Ff]igures?|[Tt]ables?|[Pp]ropositions?|[Ss]ections?|[Ss]eeds?|[Aa]ppendix|[Nn]otebooks?|Python) "
     r"[A-Z]?\d[\d.a-c]*(?:(?:,| and| to) \d[\d.]*)*",
     re.MULTILINE | re.DOTALL,

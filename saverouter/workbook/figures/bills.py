@@ -16,6 +16,7 @@ from .look import GREY, INK, SOFT, colour, label_ends, queries_axis, short
 OURS, DASHES = "SaveRouter", ("-", "--", ":", "-.")
 PLACES = (
     (0, 1), (0, -1.15), (1, 0), (-1, 0), (0, 1.8), (0.7, -1.15), (0, -1.9), (0.7, 1), (-0.7, 1), (0, -2.7), (0, 2.6),
+    (-1, 1), (1, -1), (1, 1), (-1, -1), (-1, 1.9), (1, -1.9), (1, 1.9), (-1, -1.9),
 )  # fmt: skip  # of a name around its peak
 
 
@@ -131,7 +132,7 @@ def _name_peaks(ax: Axes, peaks: dict[str, tuple[float, float]], named: set[str]
     tall, across, up = 0.17 * ax.figure.dpi, box.width / (right - left), box.height / (high - low)
     names = [(1.0, 0.0, "best single model", INK)] + [(*peaks[n], n, colour(n, named)) for n in peaks if n in named]
     taken = [((x - left) * across, (y - low) * up, 0.6 * tall, 0.3 * tall) for x, y in marks]
-    for x, y, name, shade in sorted(names, key=lambda item: (item[3] == INK, item[2] != OURS, -item[1])):
+    for x, y, name, shade in sorted(names, key=lambda item: (item[3] == INK, -item[1])):
         wide, px, py = 0.08 * ax.figure.dpi * len(name), (x - left) * across, (y - low) * up
         places = [(px + dx * (wide / 2 + 0.7 * tall), py + dy * tall) for dx, dy in PLACES]
         places = [(float(np.clip(at, wide / 2, box.width - wide / 2)), height) for at, height in places]
