@@ -90,7 +90,7 @@ def targets(
                     zorder=1)  # fmt: skip
         if thick and len(drawn):
             above = drawn.iloc[0] > middle
-            at = min(len(drawn) - 1, name == "SaveRouter")  # its first point may have another router's below it
+            at = int(name == "SaveRouter" and len(drawn) > 1)  # its first point may have another router's below it
             ax.annotate(name, (drawn.index[at], drawn.iloc[at]), xytext=(-4, 7 if above else -7), textcoords="offset points",
                         va="bottom" if above else "top", color=shade, fontsize=10, zorder=4)  # fmt: skip
     for mark, rows in table.groupby("target"):
@@ -116,10 +116,10 @@ def seeds(table: pd.DataFrame, metric: str, ax: Axes, label: str = "", largest: 
     values = table[metric][np.isfinite(table[metric])]
     lane = None
     if metric == "sa_bep":
+        low, high = (values.min(), largest or values.max()) if len(values) else (1e3, largest or 1e6)
+        ax.set_xlim(low / 10**0.25, high * 10)
         queries_axis(ax, "x")
-        low = values.min() if len(values) else 1e3
-        ax.set_xlim(low / 10**0.25, None)
-        lane = never_lane(ax, largest or (values.max() if len(values) else 1e6), along="x")
+        lane = never_lane(ax, high, along="x")
     for place, name in enumerate(names):
         ax.axhline(-step * place + 0.95, color=GREY, lw=0.8) if place else None
         for row, method in enumerate(methods):
