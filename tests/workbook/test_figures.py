@@ -53,7 +53,9 @@ def test_short_numbers():
 def test_a_router_has_one_colour():
     assert figures.colour("SaveRouter") == figures.ACCENT == figures.colour("SaveRouter", ("kNN",))
     assert figures.colour("kNN", ("kNN",)) == figures.colour("kNN") != figures.colour("kNN", ()) == figures.GREY
-    routers = {name: shade for name, shade in figures.COLOURS.items() if name != "best dense router"}  # the one name of a role
+    routers = {
+        name: shade for name, shade in figures.COLOURS.items() if name != "best dense router"
+    }  # the one name of a role
     assert len(set(routers.values())) == len(routers)
 
 

@@ -122,9 +122,7 @@ def arrival_scores(table: pd.DataFrame, metric: str, ax: Axes, label: str = "") 
                     va="center", color=INK, fontsize=10, fontweight="bold", bbox=dict(fc="white", lw=0, pad=1))  # fmt: skip
     for y, (few, full, dense) in zip(places, values.to_numpy(), strict=True):
         ax.plot([few, full], [y, y], color=ACCENT, lw=2.5, zorder=2)
-        ax.plot(
-            full, y, "o", color=ACCENT, mfc="white", mew=1.8, ms=11, ls="", zorder=2, label="SaveRouter, all of it"
-        )
+        ax.plot(full, y, "o", color=ACCENT, mfc="white", mew=1.8, ms=11, ls="", zorder=2, label="SaveRouter, all of it")
         ax.plot(few, y, "o", color=ACCENT, ms=6, ls="", zorder=3, label="SaveRouter, a tenth of its supervision")
         ax.plot(
             dense, y - 0.32, "D", color=colour("best dense router"), ms=5.5, ls="", zorder=3, label="best dense router"
