@@ -241,12 +241,12 @@ def router_answer(pairs: list[list[dict]]) -> dict | None:
         return None
     found = [row["label"] for row in rows if row["needless"]]
     named = f" ({', '.join(found)})" if 0 < len(found) <= 3 else ""
-    text = f"on {_of(len(found), rows)}{named} a single cheaper model does it at SaveRouter's cost or less"
+    text = f"on {_of(len(found), rows)}{named} a single cheaper model does it at about SaveRouter's cost or less"
     title = f"With one point of quality to spare, no router is needed on {_of(len(found), rows)}"
     return {
         "figure": f"{len(found)} of {len(rows)}",
         "title": title,
-        "sentence": f"If one point of quality may go, {text} (within 1% of the best model's cost).",
+        "sentence": f"If one point of quality may go, {text} (at most 1% of the best model's cost more).",
     }
 
 

@@ -60,7 +60,14 @@ def from_report(report: Path, to: Path) -> None:
     rows = front.paybacks(places)
     table = payback_table(places, rows)
     keep(table, to / "payback.csv", command)
-    singles = pd.DataFrame([row for place in places for row in front.without_router(place)])
+    pairs = [front.without_router(place) for place in places]
+    answers = [
+        front.payback_answer(rows),
+        front.router_answer([found for found in pairs if found]),
+        front.claims_answer(groups),
+    ]
+    keep(pd.DataFrame([told for told in answers if told]), to / "answers.csv", command)
+    singles = pd.DataFrame([row for found in pairs for row in found])
     shown = singles.drop(columns=["needless", "cheaper"])
     keep(
         shown.rename(columns={"label": "workload", "margin": "points below the best"}),
@@ -111,7 +118,7 @@ def claims_table(groups: list[dict]) -> pd.DataFrame:
 def keep(table: pd.DataFrame, path: Path, command: str) -> None:
     """Write a table with its command in the first line."""
     with atomic_path(path) as temporary:
-        temporary.write_text(f"# {command}\n{table.to_csv(index=False, float_format='%.6g')}", encoding="utf-8")
+        temporary.write_text(f"# {command}\n{table.to_csv(index=False, float_format='%.8g')}", encoding="utf-8")
 
 
 if __name__ == "__main__":

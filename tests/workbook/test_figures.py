@@ -76,7 +76,7 @@ def test_the_hero_has_a_row_per_workload():
     (ax,) = figure.axes
     assert [tick.get_text() for tick in ax.get_yticklabels()] == ["b", "a"]
     shown = words(ax)
-    assert "SaveRouter 5K" in shown and "kNN 9K" in shown and "5 of 5" in shown and "never" in shown
+    assert "SaveRouter 5K" in shown and "kNN 9K" in shown and "never on\n5 of 5 seeds" in shown and "never" in shown
     hollow = [line for line in ax.lines if line.get_markerfacecolor() == "white"]
     assert len(hollow) == 2  # a published "never" lies in the lane; what is not published is not drawn
 

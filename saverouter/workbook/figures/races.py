@@ -111,7 +111,7 @@ def hero(table: pd.DataFrame, title: str, subtitle: str = "") -> Figure:
     values = table[["saverouter", "next", "published_saverouter", "published_next", "low", "high"]].to_numpy(float)
     finite = values[np.isfinite(values)] if np.isfinite(values).any() else np.array([1e3, 1e5])
     figure, ax = plt.subplots(figsize=(10, 0.62 * len(table) + 1.7))
-    ax.set_xlim(finite.min() / 10**0.9, finite.max())
+    ax.set_xlim(finite.min() / 10**1.6, finite.max())
     queries_axis(ax, "x")
     lane = never_lane(ax, finite.max(), along="x")
     first = table.index[np.isfinite(table["saverouter"])].min()  # the row that says whose the blue dots are
@@ -161,8 +161,8 @@ def _hero_row(ax: Axes, row, place: int, lane: float, name_ours: bool) -> None:
                 zorder=4,
             )
     if isinstance(row.never, str) and row.never:
-        ax.annotate(row.never, (lane, y), xytext=(0, -15 if ours == lane else 0), textcoords="offset points", ha="center",
-                    va="center", color=ACCENT, fontsize=10)  # fmt: skip
+        ax.annotate(f"never on\n{row.never} seeds", (1, y), xycoords=("axes fraction", "data"), xytext=(6, 0), va="center",
+                    textcoords="offset points", color=ACCENT, fontsize=9.5)  # fmt: skip
 
 
 def _measured(
