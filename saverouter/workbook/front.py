@@ -246,7 +246,7 @@ def router_answer(pairs: list[list[dict]]) -> dict | None:
     return {
         "figure": f"{len(found)} of {len(rows)}",
         "title": title,
-        "sentence": f"If one point of quality may go, {text} (at most 1% of the best model's cost more).",
+        "sentence": f"If one point of quality may go, {text}.",
     }
 
 

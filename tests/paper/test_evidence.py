@@ -37,7 +37,8 @@ def test_notes_belong_to_the_test_that_took_them():
 
 
 @pytest.mark.parametrize(("metric", "value", "text"), [
-    ("sa_bep", 4878, "4.88K"), ("sa_bep", np.inf, "never"), ("cost_ratio", np.inf, "not reached"), ("cost_ratio", 0.4686, "0.469"),
+    ("sa_bep", 4878, "4.88K"), ("sa_bep", np.inf, "never"), ("cost_ratio", np.inf, "not reached"),
+    ("cost_ratio", 0.4686, "0.469"),
     ("peak_score", 0.75004, "0.7500"), ("supervision", 1 / 3, "33%"), ("", "kNN", "kNN"),
 ])  # fmt: skip
 def test_values_are_written_as_tables_write_them(metric, value, text):
