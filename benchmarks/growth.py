@@ -99,14 +99,14 @@ def figure(frames: dict[str, pd.DataFrame]):
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    from saverouter.workbook.figures import PALETTE
+    from saverouter.workbook.figures import COLOURS
 
     size = (5.5 * len(frames), 6.2)
     drawing, panels = plt.subplots(
         2, len(frames), figsize=size, height_ratios=(2, 1), sharex="col", layout="constrained"
     )
     for (above, below), (axis, frame) in zip(panels.T, frames.items(), strict=True):
-        for step, colour in zip(STEPS, PALETTE, strict=False):
+        for step, colour in zip(STEPS, COLOURS.values(), strict=False):
             above.loglog(frame[axis], frame[step], marker="o", color=colour, label=step)
         n, top = frame[axis].to_numpy(float), frame[STEPS].to_numpy().max()
         above.loglog(n, n * np.log(n) / (n * np.log(n))[-1] * top, color="grey", ls=":", label="n log n")

@@ -61,7 +61,7 @@ class Result:
     """A router's frontier on a test set and the economics that follow from it.
 
     frontier : policy, quality and cost of every point, and ``reference_cost``, the part of the cost that the best single
-        model takes
+        model takes; NaN for choices made in hindsight, which would follow another price
     """
 
     router: str
@@ -104,6 +104,11 @@ class Result:
         """
         number("factor", factor, "a finite number >= 0, e.g. 0.5 for half the price")
         number("reference_supervision", reference_supervision, "the part of the supervision cost that the model took")
+        if self.frontier["reference_cost"].isna().any():
+            raise SaveRouterError(
+                f"{self.router} chooses in hindsight, so another price changes its choices; evaluate it on a workload "
+                "with that price"
+            )
         dearer = (factor - 1) * self.frontier["reference_cost"]
         points = self.frontier.assign(cost=self.frontier["cost"] + dearer,
                                       reference_cost=factor * self.frontier["reference_cost"])  # fmt: skip
@@ -239,8 +244,11 @@ def evaluate(
     families, reference = router.policies(test.queries), best_single(test)
     points = operating_points(families, test.quality, test.cost)
     frontier = pareto(points.assign(place=np.arange(len(points))))
-    column = test.models.index(reference.model)
-    frontier["reference_cost"] = cost_of_model(families, frontier.pop("place"), _only(test.cost, column))
+    places = frontier.pop("place")
+    if getattr(router, "hindsight", False):
+        frontier["reference_cost"] = np.nan
+    else:
+        frontier["reference_cost"] = cost_of_model(families, places, _only(test.cost, test.models.index(reference.model)))
     return Result(
         router=getattr(router, "label", type(router).__name__),
         workload=test.name,

@@ -44,7 +44,7 @@ def render(folder: Path, about: dict, prefix: str = "", others: dict | None = No
     finished = {entry["name"][:2]: entry for entry in about["entries"] if not entry["failed"]}
     places = read_places(folder, finished)
     groups = read_claims(folder, finished)
-    rows, pairs = paybacks(places), [found for found in map(without_router, places) if found]
+    rows, pairs = payback_rows(places), [found for found in map(need_rows, places) if found]
     scripted = any(place.results for place in places) or groups
     script = (TEMPLATES / "whatif.js").read_text(encoding="utf-8") if scripted else ""
     told = {
@@ -132,7 +132,7 @@ def _result(part: pd.DataFrame) -> Result:
     return Result(first["router"], first["workload"], points, reference, float(first["supervision_cost"]))
 
 
-def paybacks(places: list[Place]) -> list[dict]:
+def payback_rows(places: list[Place]) -> list[dict]:
     """A row per workload: when SaveRouter pays back, and the next router, which is the first of the others."""
     paper = pd.concat([published("main_results"), published("large_pool")]).set_index(["benchmark", "method"])["sa_bep"]
     rows = []
@@ -181,7 +181,7 @@ def left(payback: float, marks: list[float]) -> float:
     return round(2 + 80 * (math.log10(max(payback, 1)) - low) / (high - low), 2)
 
 
-def without_router(place: Place) -> list[dict]:
+def need_rows(place: Place) -> list[dict]:
     """SaveRouter's cost ratio beside that of the cheapest single model that is as good, at each margin."""
     rows, best = [], place.reference
     for margin in MARGINS:

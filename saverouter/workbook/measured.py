@@ -46,7 +46,7 @@ def main(arguments: list[str] | None = None) -> int:
 def full_size(to: Path) -> None:
     """``full_size.csv``: the main row on whole benchmarks, once per seed."""
     table = designs.over_seeds(designs.workloads("all", "paper").values(), SEEDS)
-    keep(table.drop(columns="benchmark"), to / "full_size.csv", "make measured FULL_SIZE=1")
+    keep_table(table.drop(columns="benchmark"), to / "full_size.csv", "make measured FULL_SIZE=1")
 
 
 def from_report(report: Path, to: Path) -> None:
@@ -57,24 +57,24 @@ def from_report(report: Path, to: Path) -> None:
     if not places or not groups:
         raise SaveRouterError(f"no finished report in {report}; run 'make reproduce' first")
     command = f"make reproduce PROFILE={report.name} && make measured"
-    rows = front.paybacks(places)
+    rows = front.payback_rows(places)
     table = payback_table(places, rows)
-    keep(table, to / "payback.csv", command)
-    pairs = [front.without_router(place) for place in places]
+    keep_table(table, to / "payback.csv", command)
+    pairs = [front.need_rows(place) for place in places]
     answers = [
         front.payback_answer(rows),
         front.router_answer([found for found in pairs if found]),
         front.claims_answer(groups),
     ]
-    keep(pd.DataFrame([told for told in answers if told]), to / "answers.csv", command)
+    keep_table(pd.DataFrame([told for told in answers if told]), to / "answers.csv", command)
     singles = pd.DataFrame([row for found in pairs for row in found])
     shown = singles.drop(columns=["needless", "cheaper"])
-    keep(
+    keep_table(
         shown.rename(columns={"label": "workload", "margin": "points below the best"}),
         to / "without_router.csv",
         command,
     )
-    keep(claims_table(groups), to / "claims.csv", command)
+    keep_table(claims_table(groups), to / "claims.csv", command)
     figures.style()
     title = front.payback_answer(rows)["title"]
     drawn = figures.hero(table, title, f"queries until the supervision is paid back, log scale; profile {report.name}; "
@@ -115,7 +115,7 @@ def claims_table(groups: list[dict]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def keep(table: pd.DataFrame, path: Path, command: str) -> None:
+def keep_table(table: pd.DataFrame, path: Path, command: str) -> None:
     """Write a table with its command in the first line."""
     with atomic_path(path) as temporary:
         temporary.write_text(f"# {command}\n{table.to_csv(index=False, float_format='%.8g')}", encoding="utf-8")

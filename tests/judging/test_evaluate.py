@@ -237,6 +237,16 @@ def test_the_reference_takes_its_part_of_the_cost():
         assert point.reference_cost == pytest.approx(np.where(chosen, test.cost[:, column], 0).mean())
 
 
+@pytest.mark.parametrize("name", ["best_single", "oracle"])
+def test_choices_made_in_hindsight_have_no_other_price(name):
+    train, test = make_workload(n=400, seed=4).split()
+    bound = sr.make_router(name).fit(train.queries, train.feedback())
+    result = sr.evaluate(bound, test, supervision_cost=0.0)
+    assert result.frontier["reference_cost"].isna().all() and result.cost_ratio <= 1
+    with pytest.raises(sr.SaveRouterError, match="chooses in hindsight"):
+        result.repriced(0.5, 0.0)
+
+
 def test_another_price_of_the_reference_changes_only_its_part():
     router, test, spent = fitted(make_workload(n=400, seed=4))
     result = sr.evaluate(router, test, supervision_cost=spent, target=0.9)

@@ -68,6 +68,16 @@ def test_who_pays_back_and_who_never_does():
     assert "SaveRouter 5.3K" in words(ax) and "never" in words(ax)
 
 
+def test_a_race_counts_who_never_pays_back():
+    paper = published("large_pool")
+    ax = figures.race(paper, paper)
+    finite = np.isfinite(paper["sa_bep"]).sum()
+    assert len(ax.get_yticks()) == finite and ax.get_yticklabels()[-1].get_text() == "SaveRouter"
+    assert f"the other {len(paper) - finite} of {len(paper)} routers never pay back, here or in the paper" in words(ax)
+    nobody = paper.assign(sa_bep=np.inf)
+    assert len(figures.race(nobody, nobody).get_yticks()) == 1  # SaveRouter, in the lane
+
+
 def test_the_hero_has_a_row_per_workload():
     table = pd.DataFrame({"workload": ["a", "b"], "saverouter": [5e3, np.inf], "next_router": ["kNN", "TRouter"],
                           "next": [9e3, np.inf], "published_saverouter": [5.3e3, np.nan], "published_next": [np.inf, np.nan],

@@ -17,7 +17,7 @@ from .look import (
     short,
     style,
 )
-from .parts import arrival_scores, budget, leads, variants
+from .parts import arrival_scores, budget, changes, variants
 from .races import hero, paybacks, race
 
 __all__ = [
@@ -28,11 +28,11 @@ __all__ = [
     "SOFT",
     "arrival_scores",
     "budget",
+    "changes",
     "colour",
     "frontier",
     "headline",
     "hero",
-    "leads",
     "legend_below",
     "margins",
     "never_lane",

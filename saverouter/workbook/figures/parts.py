@@ -12,7 +12,7 @@ LANE = "#f1f3f5"
 DECADES = 1.5  # powers of ten that a panel of paybacks spans at least, so that panels can be compared
 
 
-def leads(lead: pd.DataFrame, paper: pd.DataFrame, ax: Axes) -> Axes:
+def changes(lead: pd.DataFrame, paper: pd.DataFrame, ax: Axes) -> Axes:
     """What each change to SaveRouter costs in peak score, with its interval over splits (the frame of ``intervals.leads`` in
     points), and what it cost in the paper (hollow). A change whose interval holds zero is grey."""
     places = np.arange(len(lead))[::-1]
@@ -80,8 +80,9 @@ def budget(runs: pd.DataFrame, metric: str, ax: Axes) -> Axes:
     if metric == "peak_score":
         middle_of, high = "mean", np.inf
         ax.axhline(0, color=INK, lw=1)
-        ax.annotate("best single model", (1, 0), xycoords=("axes fraction", "data"), xytext=(-2, -4), ha="right", va="top",
-                    textcoords="offset points", color=INK, fontsize=9)  # fmt: skip
+        free = (4, "bottom") if points_above.mean() < 0 else (-4, "top")  # the side of the line without dots
+        ax.annotate("best single model", (1, 0), xycoords=("axes fraction", "data"), xytext=(-2, free[0]), ha="right",
+                    va=free[1], textcoords="offset points", color=INK, fontsize=9)  # fmt: skip
     else:
         finite = runs.loc[np.isfinite(runs["shown"]), "shown"]
         low, high = (finite.min(), finite.max()) if len(finite) else (1e3, 1e3)
@@ -92,8 +93,8 @@ def budget(runs: pd.DataFrame, metric: str, ax: Axes) -> Axes:
     for rule, name, aside in (("random", "Random-K", 0.14), ("ucb", "SaveRouter", -0.14)):
         points = runs[runs["acquisition"] == rule]
         middle, own = points.groupby("k")["shown"].agg(middle_of), rule == "ucb"
-        ax.plot(points["k"] + aside, points["shown"], "o", color=colour(name), ms=8 if own else 5, alpha=1 if own else 0.55,
-                mew=0, ls="", label=name, zorder=3)  # fmt: skip
+        ax.plot(points["k"] + aside, points["shown"], "o", color=colour(name), ms=8 if own else 5.5, alpha=0.8 if own else 0.55,
+                mec="white" if own else "none", mew=0.8, ls="", label=name, zorder=3)  # fmt: skip
         ax.plot(middle.index + aside, middle.where(middle <= high), color=colour(name), lw=2 if own else 1, zorder=2)
     budgets = sorted(runs["k"].unique())
     ax.set(xlabel="K, outcomes bought per query", xticks=budgets, xlim=(budgets[0] - 0.5, budgets[-1] + 0.5))
