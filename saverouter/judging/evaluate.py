@@ -244,11 +244,9 @@ def evaluate(
     families, reference = router.policies(test.queries), best_single(test)
     points = operating_points(families, test.quality, test.cost)
     frontier = pareto(points.assign(place=np.arange(len(points))))
-    places = frontier.pop("place")
-    if getattr(router, "hindsight", False):
-        frontier["reference_cost"] = np.nan
-    else:
-        frontier["reference_cost"] = cost_of_model(families, places, _only(test.cost, test.models.index(reference.model)))
+    places, column = frontier.pop("place"), test.models.index(reference.model)
+    hindsight = getattr(router, "hindsight", False)
+    frontier["reference_cost"] = np.nan if hindsight else cost_of_model(families, places, _only(test.cost, column))
     return Result(
         router=getattr(router, "label", type(router).__name__),
         workload=test.name,
