@@ -8,5 +8,6 @@ from .backend import encoder_name
 from .clip import clip_vectors
 from .features import ResidualFeatures
 from .minilm import minilm_vectors
+from .tokens import token_counts
 
-__all__ = ["ResidualFeatures", "clip_vectors", "encoder_name", "minilm_vectors"]
+__all__ = ["ResidualFeatures", "clip_vectors", "encoder_name", "minilm_vectors", "token_counts"]

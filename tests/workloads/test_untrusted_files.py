@@ -13,7 +13,7 @@ import pytest
 from publishers import long_table, old_pickle
 
 import saverouter as sr
-from saverouter.workloads.originals.archives import extract
+from saverouter.workloads.archives import extract
 from saverouter.workloads.originals.pickles import read_pickle
 
 
