@@ -13,7 +13,8 @@ import pandas as pd
 from ..errors import SaveRouterError
 from ..paper import paper_options, short
 from ..routers import MAIN, make_router
-from ..workloads import Workload, model_means, recorded_names
+from ..workloads import Workload, model_means
+from ..workloads.recorded import NAMES
 from .designs import row, singles, without_router
 from .experiments import published_options, run_many, workload
 from .intervals import interval
@@ -34,9 +35,9 @@ NEEDED = {
 def recorded_workloads(profile: str) -> tuple[list[Workload], list[str]]:
     """The recorded workloads that are here, at a profile's size, and a sentence for each that is missing."""
     works, missing = [], []
-    for name in recorded_names():
+    for name in NAMES:
         try:
-            works.append(workload(name, profile))
+            works.append(workload("paretobandit" if name == "paretobandit" else f"recorded/{name}", profile))
         except SaveRouterError as error:
             missing.append(str(error))
     return works, missing
