@@ -1,7 +1,7 @@
 """Reads a publisher's archive without trusting it: nothing outside the folder, no links, no more than agreed.
 
 ``extract`` writes files to a temporary folder, which becomes the target only when the whole archive is fine;
-``contents`` hands them out one by one and writes nothing.
+``members`` hands them out one by one and writes nothing.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def extract(
     return target
 
 
-def contents(
+def members(
     archive: Path, wanted: str, *, most_files: int = MOST_FILES, most_bytes: int = MOST_BYTES_OF_A_FILE
 ) -> Iterator[tuple[str, bytes]]:
     """Name and content of every file whose whole name matches the pattern ``wanted``, in the order of the archive.

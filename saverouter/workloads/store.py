@@ -19,7 +19,7 @@ KEY = b"saverouter"
 TEXTS = {"query_id": "query_ids", "prompt": "prompts", "task": "tasks", "cluster": "clusters"}
 
 
-def converted(
+def kept_or_made(
     path: Path, sources: list[Source], code: str, convert: Callable[[], tuple[Workload, dict[str, Path]]]
 ) -> Workload:
     """The workload kept at ``path``, made anew by ``convert`` if its files or the code that reads them have changed.
@@ -41,7 +41,7 @@ def _stamps(sources: list[Source], kept: dict) -> dict:
     }
 
 
-def code_of(folder: Path, *others: Path) -> str:
+def readers_digest(folder: Path, *others: Path) -> str:
     """A hash of what reads files into workloads: a change in it makes the stored tables stale."""
     here = Path(__file__).parent
     shared = [here / f"{name}.py" for name in ("archives", "registry", "store")]

@@ -45,7 +45,7 @@ def load_original(name: str, *, vectors: bool = True) -> Workload:
             f"no original benchmark {name!r}; {did_you_mean(name, LOADERS)}there are {', '.join(LOADERS)}"
         )
     path = cache_folder("original") / f"{name}.parquet"
-    work = store.converted(path, sources(name), store.code_of(Path(__file__).parent), partial(_convert, name))
+    work = store.kept_or_made(path, sources(name), store.readers_digest(Path(__file__).parent), partial(_convert, name))
     return with_pictures(work) if vectors and name == "mmrbench" else work
 
 

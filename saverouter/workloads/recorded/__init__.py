@@ -23,10 +23,10 @@ from . import agentdojo, kunko, sensebench, yentlbench
 from . import paretobandit as installed
 
 READERS: dict[str, Callable[[Path], Workload]] = {
-    "agentdojo": agentdojo.read,
-    "kunko": kunko.read,
-    "sensebench": sensebench.read,
-    "yentlbench": yentlbench.read,
+    "agentdojo": agentdojo.convert,
+    "kunko": kunko.convert,
+    "sensebench": sensebench.convert,
+    "yentlbench": yentlbench.convert,
 }
 NAMES = ("paretobandit", *READERS)
 
@@ -38,8 +38,8 @@ def load_recorded(name: str) -> Workload:
     if name == "paretobandit":
         return installed.paretobandit()
     path = cache_folder("recorded") / f"{name}.parquet"
-    code = store.code_of(Path(__file__).parent, data_folder() / "prices.csv")
-    return store.converted(path, [_source(name)], code, partial(_convert, name))
+    code = store.readers_digest(Path(__file__).parent, data_folder() / "prices.csv")
+    return store.kept_or_made(path, [_source(name)], code, partial(_convert, name))
 
 
 def present() -> dict[str, bool]:

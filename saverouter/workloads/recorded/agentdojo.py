@@ -13,9 +13,9 @@ import pandas as pd
 from ...encoders import token_counts
 from ...errors import SaveRouterError
 from ...files import data_folder
-from ..archives import contents
+from ..archives import members
 from ..workload import Workload
-from .outcomes import grid
+from .outcomes import complete_table
 
 # Model, suite, task, attack and file. Runs with a defence belong to other pipelines.
 MEMBERS = (
@@ -25,10 +25,10 @@ MEMBERS = (
 PRICES = ("input_usd_per_million", "output_usd_per_million")
 
 
-def read(archive: Path) -> Workload:
+def convert(archive: Path) -> Workload:
     """Whether each model did the user's task, and what its run would cost at list prices."""
     useful, runs, wordings = {}, {}, defaultdict(Counter)
-    for name, content in contents(archive, MEMBERS):
+    for name, content in members(archive, MEMBERS):
         model, query = re.fullmatch(r"[^/]+/runs/([^/]+)/(.+)\.json", name).groups()
         record = json.loads(content)
         useful[query, model] = float(record["utility"])
@@ -46,7 +46,7 @@ def read(archive: Path) -> Workload:
         prompts=[prompts[_task(query)] for query in queries],
         tasks=[query.partition("/")[0] for query in queries],
         models=models,
-        **grid({pair: (useful[pair], costs[pair]) for pair in useful}, queries, models),
+        **complete_table({pair: (useful[pair], costs[pair]) for pair in useful}, queries, models),
         clusters=[_task(query) for query in queries],
         name="recorded/agentdojo",
         provenance=(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from ...errors import SaveRouterError
-from ..archives import contents
+from ..archives import members
 from ..workload import Workload
-from .outcomes import grid, lines
+from .outcomes import complete_table, lines
 
 SETS = ("email-routing-v2", "email-routing-adversarial-v2", "task-routing-v2")
 RUNS = {"gemini-3.6-flash": "llm-gemini-3.6-flash", "jev": "jev", "laya": "laya", "qwen3-8b": "llm-qwen3-8b"}
@@ -17,9 +17,9 @@ MEMBERS = (
 )
 
 
-def read(archive: Path) -> Workload:
+def convert(archive: Path) -> Workload:
     """Whether each model's decision equals the label, at what it cost."""
-    files = {name.partition("/")[2]: list(lines(content)) for name, content in contents(archive, MEMBERS)}
+    files = {name.partition("/")[2]: list(lines(content)) for name, content in members(archive, MEMBERS)}
     asked, found = {}, {}
     for part in SETS:
         labels = [record for record in _of(files, f"examples/{part}/labels.jsonl") if record.get("idx") != -1]
@@ -35,7 +35,7 @@ def read(archive: Path) -> Workload:
         prompts=[_prompt(record) for record in asked.values()],
         tasks=[query.rpartition("-")[0] for query in queries],
         models=tuple(RUNS),
-        **grid(found, queries, tuple(RUNS)),
+        **complete_table(found, queries, tuple(RUNS)),
         families={"template": [record["_meta"]["template"] for record in asked.values()]},
         name="recorded/kunko",
         provenance=(

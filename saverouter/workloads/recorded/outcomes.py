@@ -1,4 +1,4 @@
-"""What the readers share: a complete grid of outcomes from single records, and lines of JSON."""
+"""What the readers share: a complete table of outcomes from single records, and lines of JSON."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ...errors import SaveRouterError
 Outcomes = Mapping[tuple[str, str], tuple[float, float]]
 
 
-def grid(found: Outcomes, queries: Sequence[str], models: Sequence[str]) -> dict[str, np.ndarray]:
+def complete_table(found: Outcomes, queries: Sequence[str], models: Sequence[str]) -> dict[str, np.ndarray]:
     """Quality and cost of every query and model; a pair that is missing makes the record unusable."""
     lacking = [(query, model) for query in queries for model in models if (query, model) not in found]
     if lacking:

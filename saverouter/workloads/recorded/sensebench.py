@@ -6,17 +6,17 @@ import gzip
 import io
 from pathlib import Path
 
-from ..archives import MOST_BYTES_OF_A_FILE, contents
+from ..archives import MOST_BYTES_OF_A_FILE, members
 from ..workload import Workload
-from .outcomes import grid, lines
+from .outcomes import complete_table, lines
 
 MEMBERS = r"[^/]+/results/[^/]+-reasoning-[^/]+/(predictions\.jsonl|calls\.jsonl\.gz)"
 
 
-def read(archive: Path) -> Workload:
+def convert(archive: Path) -> Workload:
     """Whether each model chose a right sense, at what it cost; no valid answer is a wrong one."""
     found, prompts, invalid = {}, {}, 0
-    for name, content in contents(archive, MEMBERS):
+    for name, content in members(archive, MEMBERS):
         run, file = name.split("/")[2:]
         model = run.partition("-reasoning-")[0]  # such as "gpt-5-mini-minimal": the model and how much it may think
         if file == "predictions.jsonl":
@@ -33,7 +33,7 @@ def read(archive: Path) -> Workload:
         prompts=[prompts[query] for query in queries],
         tasks=[query.partition(".")[0] for query in queries],
         models=models,
-        **grid(found, queries, models),
+        **complete_table(found, queries, models),
         name="recorded/sensebench",
         provenance=(
             "recorded answers and costs in USD shipped in the package sensebench 0.1.0 (Apache-2.0)",

@@ -5,21 +5,21 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from ..archives import contents
+from ..archives import members
 from ..workload import Workload
-from .outcomes import grid
+from .outcomes import complete_table
 
 MEMBERS = r"yentlbench/results/[^/]+\.run\.json"
 NANODOLLAR = 1e-9
 
 
-def read(archive: Path) -> Workload:
+def convert(archive: Path) -> Workload:
     """Whether each model named the right urgency, at what it cost.
 
     A run holds one model and one wording. Its subruns are the patients, whose number stands at the end of ``pyRunId``.
     """
     found, prompts = {}, {}
-    for _, content in contents(archive, MEMBERS):
+    for _, content in members(archive, MEMBERS):
         run = json.loads(content)
         model, wording = run["modelVersion"]["slug"], run["taskVersion"]["name"].partition("_scorer_")[2]
         for subrun in run["subruns"]:
@@ -34,7 +34,7 @@ def read(archive: Path) -> Workload:
         query_ids=queries,
         prompts=[prompts[query] for query in queries],
         models=models,
-        **grid(found, queries, models),
+        **complete_table(found, queries, models),
         clusters=[f"patient {query.rpartition('-')[2]}" for query in queries],
         name="recorded/yentlbench",
         provenance=(
