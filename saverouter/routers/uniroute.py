@@ -77,8 +77,9 @@ def region_labels(vectors: np.ndarray, n_clusters: int, seed: int) -> np.ndarray
     It starts from different rows, whose vectors may be equal; the first of equal centres takes all. A cluster that becomes
     empty keeps its centre.
     """
+    vectors = vectors.astype(np.float32)
     points = vectors.astype(np.float64)
-    centres = points[np.random.default_rng(seed).choice(len(points), n_clusters, replace=False)]
+    centres = vectors[np.random.default_rng(seed).choice(len(vectors), n_clusters, replace=False)]
     labels = np.full(len(points), -1)
     for _ in range(ROUNDS):
         before, labels = labels, np.argmin(cdist(points, centres, "sqeuclidean"), axis=1)
@@ -86,5 +87,6 @@ def region_labels(vectors: np.ndarray, n_clusters: int, seed: int) -> np.ndarray
             break
         members = np.eye(n_clusters)[labels].T
         size = members.sum(axis=1, keepdims=True)
-        np.divide(members @ points, size, out=centres, where=size > 0)
+        # in float32 the mean of equal vectors is that vector: equal centres stay equal
+        centres = np.where(size > 0, members @ points / np.maximum(size, 1), centres).astype(np.float32)
     return labels
