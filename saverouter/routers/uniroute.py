@@ -18,7 +18,7 @@ class UniRoute(DenseRouter):
 
     Parameters
     ----------
-    clusters : regions of the query space
+    clusters : regions of the query space; some may stay empty
     hidden : units of the map's two hidden layers
     epochs, batch, rate : of Adam
     orbit : "early" (a model's mean cost) or "late" (its mean cost in each region)
@@ -66,20 +66,18 @@ class UniRoute(DenseRouter):
 
     def _predict(self, vectors, queries):
         region = outputs(self.map_, vectors)
-        return np.clip(
-            1 - region @ self.errors_, 0, 1
-        ), self.mean_cost_ if self.orbit == "early" else region @ self.costs_
+        quality = np.clip(1 - region @ self.errors_, 0, 1)
+        return quality, self.mean_cost_ if self.orbit == "early" else region @ self.costs_
 
 
 def region_labels(vectors: np.ndarray, n_clusters: int, seed: int) -> np.ndarray:
     """(n,) clusters by Lloyd's iteration as ORBIT has it, which differs from scikit-learn's where vectors repeat.
 
-    It starts from different rows, whose vectors may be equal; the first of equal centres takes all. A cluster that becomes
-    empty keeps its centre.
+    It starts from rows at different positions, whose vectors may be equal; the first of equal centres takes all. A cluster
+    that becomes empty keeps its centre.
     """
-    vectors = vectors.astype(np.float32)
-    points = vectors.astype(np.float64)
-    centres = vectors[np.random.default_rng(seed).choice(len(vectors), n_clusters, replace=False)]
+    points = vectors.astype(np.float64)  # where sums of float32 are exact, and the mean of equal vectors is that vector
+    centres = points[np.random.default_rng(seed).choice(len(points), n_clusters, replace=False)]
     labels = np.full(len(points), -1)
     for _ in range(ROUNDS):
         before, labels = labels, np.argmin(cdist(points, centres, "sqeuclidean"), axis=1)
@@ -87,6 +85,5 @@ def region_labels(vectors: np.ndarray, n_clusters: int, seed: int) -> np.ndarray
             break
         members = np.eye(n_clusters)[labels].T
         size = members.sum(axis=1, keepdims=True)
-        # in float32 the mean of equal vectors is that vector: equal centres stay equal
-        centres = np.where(size > 0, members @ points / np.maximum(size, 1), centres).astype(np.float32)
+        np.divide(members @ points, size, out=centres, where=size > 0)
     return labels
