@@ -31,9 +31,8 @@ class MLP(DenseRouter):
     def _learn(self, vectors, quality, cost, queries):
         inputs = tensor(vectors)
         *targets, known = known_tensors(quality, cost)
-        with seeded(
-            self.seed
-        ):  # both are drawn before either is trained, as in ORBIT: the draws of a seed depend on it
+        # Both are drawn before either is trained, as in ORBIT: what a seed draws depends on the order.
+        with seeded(self.seed):
             nets = [low_rank_layers(inputs.shape[1], target.shape[1]) for target in targets]
             for net, target in zip(nets, targets, strict=True):
                 self._train(net, inputs, target, known)
