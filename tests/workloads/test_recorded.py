@@ -65,7 +65,7 @@ def sensebench(verdict=True, cost=2e-3) -> dict:
             for item, right in zip(items, verdicts, strict=True)
         )
         calls = [
-            {"item_id": item, "messages": [{"role": "system", "content": "be brief"}, {"role": "user", "content": f"art in {item}?"},
+            {"item_id": item, "messages": [{"role": "system", "content": "?"}, {"role": "user", "content": f"art in {item}?"},
                                            *extra]}
             for item in items for extra in ([], [{"role": "assistant", "content": "?"}, {"role": "user", "content": "again"}])
         ]  # fmt: skip
@@ -79,7 +79,8 @@ def kunko(cost=1e-5) -> dict:
     question = {"name": "category", "instructions": "Sort this", "options": ["order", "spam"]}
     for part in recorded.kunko.SETS:
         labels = [{"idx": -1, "dataset": {}}] + [
-            {"state": f"{part} no {n}", "questions": [question], "labels": {"category": "order"}, "_meta": {"template": "order/en-1"}}
+            {"state": f"{part} no {n}", "questions": [question], "labels": {"category": "order"},
+             "_meta": {"template": "order/en-1"}}
             for n in range(2)
         ]  # fmt: skip
         made[f"{top}/examples/{part}/labels.jsonl"] = texts(labels)
@@ -297,9 +298,9 @@ def test_a_model_without_a_price_is_refused(put):
 
 
 def test_nothing_of_a_package_runs():
-    code = "import sys, saverouter as sr; sr.load('recorded/paretobandit'); print(sorted({'pareto_bandit', 'unearth'} & {*sys.modules}))"
+    code = "import sys, saverouter as sr; sr.load('recorded/paretobandit'); print('pareto_bandit' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
-    assert done.stdout == "[]\n", done.stderr
+    assert done.stdout == "False\n", done.stderr
 
 
 def test_the_short_name_means_the_same():
