@@ -3,21 +3,16 @@
 The small archives are made here, in the layout of the published ones. The published ones are read where they are.
 """
 
-import gzip
 import hashlib
-import io
-import json
-import os
 import shutil
 import subprocess
 import sys
-import tarfile
-import zipfile
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from packages import MAKERS, RUN, agentdojo, kunko, packed, sensebench, yentlbench
 
 import saverouter as sr
 from saverouter.encoders import token_counts
@@ -26,114 +21,6 @@ from saverouter.workloads import recorded, registry
 ROOT = Path(__file__).resolve().parents[2]
 FILES = {source.benchmark: source.file for source in registry.sources(room="recorded")}
 every = pytest.mark.parametrize("name", recorded.READERS)
-
-
-def texts(rows) -> bytes:
-    return "\n".join(json.dumps(row) for row in rows).encode()
-
-
-def yentlbench(right=(True, False)) -> dict:
-    """Two models on two patients in two wordings."""
-    made = {}
-    for model, cost in (("a/cheap", 1_000), ("b/dear", 50_000)):
-        for wording in ("male", "female"):
-            subruns = [
-                {"pyRunId": f"triage_{wording}-Run #{patient + 1}", "results": [{"dictResult": {"is_correct": value}}],
-                 "conversations": [{"metrics": {"inputTokensCostNanodollars": str(cost), "outputTokensCostNanodollars": "500"},
-                                    "requests": [{"contents": [
-                                        {"role": "CONTENT_ROLE_USER", "parts": [{"text": f"Sex: {wording}, patient {patient}"}]},
-                                        {"role": "CONTENT_ROLE_ASSISTANT", "parts": [{"text": "2"}]}]}]}]}
-                for patient, value in enumerate(right)
-            ]  # fmt: skip
-            run = {
-                "modelVersion": {"slug": model},
-                "taskVersion": {"name": f"batch_scorer_{wording}"},
-                "subruns": subruns,
-            }
-            made[f"yentlbench/results/{wording}-{model[0]}.run.json"] = json.dumps(run).encode()
-    return made
-
-
-def sensebench(verdict=True, cost=2e-3) -> dict:
-    """A model that is always right, and one without a valid answer to the second of two items."""
-    made = {}
-    for model, verdicts in (("cheap-minimal", (verdict, None)), ("dear-medium", (True, True))):
-        folder = f"sensebench-0.1.0/results/{model}-reasoning-p001"
-        items = [f"{part}.d0.t{number}" for number, part in enumerate(("senseval2", "semeval2013"))]
-        made[f"{folder}/predictions.jsonl"] = texts(
-            {"item_id": item, "is_correct": right, "cost": {"total_usd": cost}}
-            for item, right in zip(items, verdicts, strict=True)
-        )
-        calls = [
-            {"item_id": item, "messages": [{"role": "system", "content": "be brief"}, {"role": "user", "content": f"art in {item}?"},
-                                           *extra]}
-            for item in items for extra in ([], [{"role": "assistant", "content": "?"}, {"role": "user", "content": "again"}])
-        ]  # fmt: skip
-        made[f"{folder}/calls.jsonl.gz"] = gzip.compress(texts(calls))
-    return made
-
-
-def kunko(cost=1e-5) -> dict:
-    """Two texts of one template in every set; the second is decided wrongly by all models but jev."""
-    made, top = {}, "kunko_judge_audit-0.6.0rc2"
-    question = {"name": "category", "instructions": "Sort this", "options": ["order", "spam"]}
-    for part in recorded.kunko.SETS:
-        labels = [{"idx": -1, "dataset": {}}] + [
-            {"state": f"{part} no {n}", "questions": [question], "labels": {"category": "order"}, "_meta": {"template": "order/en-1"}}
-            for n in range(2)
-        ]  # fmt: skip
-        made[f"{top}/examples/{part}/labels.jsonl"] = texts(labels)
-        for run in (*recorded.kunko.RUNS.values(), "logprob-qwen3-8b"):
-            rows = [
-                {"idx": n, "judgments": [{"question": "category", "decision": decision, "cost_usd": cost}]}
-                for n, decision in enumerate(("order", "order" if run == "jev" else ""))
-            ]
-            made[f"{top}/docs/runs/v05/{part}/{run}.ckpt.jsonl"] = texts([{"idx": -1, "run": {}}, *rows])
-    return made
-
-
-RUN = [
-    ("system", "Be useful."), ("user", "Who comes to the party?"), ("assistant", "I will look."),
-    ("tool", "Ann and Bob"), ("assistant", "Ann and Bob do."),
-]  # fmt: skip
-
-
-def agentdojo(utility=True) -> dict:
-    """Two models on one task, alone and attacked; the dear one's attacked run was kept without messages."""
-    made, top = {}, "agentdojo-0.1.29/runs"
-    for model in ("gpt-4o-mini-2024-07-18", "gpt-4o-2024-05-13", "gpt-4o-2024-05-13-tool_filter"):
-        for attack in ("none/none", "important_instructions/injection_task_0", "dos/injection_task_0"):
-            kept = [] if "important" in attack and "mini" not in model else RUN
-            messages = [{"role": role, "content": text, "tool_calls": None} for role, text in kept]
-            record = {"utility": utility, "messages": messages}
-            made[f"{top}/{model}/slack/user_task_0/{attack}.json"] = json.dumps(record).encode()
-    return made
-
-
-MAKERS = {"agentdojo": agentdojo, "kunko": kunko, "sensebench": sensebench, "yentlbench": yentlbench}
-
-
-def packed(path: Path, files: dict, link: str = "") -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if path.suffix == ".whl":
-        with zipfile.ZipFile(path, "w") as archive:
-            for name, content in files.items():
-                archive.writestr(name, content)
-            if link:
-                info = zipfile.ZipInfo(link)
-                info.external_attr = 0o120777 << 16
-                archive.writestr(info, "/etc/passwd")
-        return path
-    with tarfile.open(path, "w:gz") as archive:
-        for name, content in files.items():
-            info = tarfile.TarInfo(name)
-            info.size = len(content)
-            archive.addfile(info, io.BytesIO(content))
-        if link:
-            info = tarfile.TarInfo(link)
-            info.type, info.linkname = tarfile.SYMTYPE, "/etc/passwd"
-            archive.addfile(info)
-    return path
 
 
 @pytest.fixture
@@ -297,9 +184,9 @@ def test_a_model_without_a_price_is_refused(put):
 
 
 def test_nothing_of_a_package_runs():
-    code = "import sys, saverouter as sr; sr.load('recorded/paretobandit'); print(sorted({'pareto_bandit', 'unearth'} & {*sys.modules}))"
+    code = "import sys, saverouter as sr; sr.load('recorded/paretobandit'); print('pareto_bandit' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
-    assert done.stdout == "[]\n", done.stderr
+    assert done.stdout == "False\n", done.stderr
 
 
 def test_the_short_name_means_the_same():
@@ -370,49 +257,3 @@ def test_the_published_files_are_where_the_hash_says(name):
     if registry.find(source) is None:
         pytest.skip(f"{source.file} is not here; 'make install' fetches it")
     assert registry.checked(source, registry.find(source)) == source
-
-
-def pretended_index(folder: Path, files: dict[str, bytes]) -> str:
-    """A folder in the form of a package index, by its address."""
-    for source in registry.sources(room="recorded"):
-        place = folder / source.repo
-        place.mkdir(parents=True)
-        if source.benchmark in files:
-            (place / source.file).write_bytes(files[source.benchmark])
-            (place / "index.html").write_text(f'<a href="{source.file}">{source.file}</a>')
-    return folder.as_uri()
-
-
-@pytest.mark.parametrize("setting", ["environment", "file"])
-def test_fetched_from_the_index_that_pip_uses(tmp_path, setting):
-    """In a folder with the project's files; what an index does not have, or has with another content, is named."""
-    clone = tmp_path / "clone"
-    shutil.copytree(ROOT / "saverouter", clone / "saverouter", ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copytree(ROOT / "data", clone / "data", ignore=shutil.ignore_patterns("original", "recorded"))
-    shutil.copy(ROOT / "pyproject.toml", clone)
-    good = packed(tmp_path / FILES["kunko"], kunko()).read_bytes()
-    table = pd.read_csv(clone / "data" / "registry.csv", dtype=str, keep_default_na=False)
-    row = table["benchmark"] == "kunko"
-    table.loc[row, ["bytes", "sha256"]] = [str(len(good)), hashlib.sha256(good).hexdigest()]
-    table.to_csv(clone / "data" / "registry.csv", index=False)
-    index = pretended_index(tmp_path / "index", {"kunko": good, "yentlbench": b"something else"})
-    kept = {key: value for key, value in os.environ.items() if not key.startswith(("PIP_", "SAVEROUTER_"))}
-    if setting == "environment":
-        kept |= {"PIP_INDEX_URL": index, "PIP_CONFIG_FILE": os.devnull}
-    else:
-        (tmp_path / "pip.conf").write_text(f"[global]\nindex-url = {index}\n")
-        kept |= {"PIP_CONFIG_FILE": str(tmp_path / "pip.conf")}
-    kept |= {"PYTHONPATH": str(clone), "SAVEROUTER_CACHE": str(tmp_path / "cache")}
-    command = [sys.executable, "-m", "saverouter.workloads.recorded.fetch"]
-    for said in ("fetched, its hash is the recorded one", "is here"):
-        done = subprocess.run(command, env=kept, cwd=clone, capture_output=True, text=True)
-        assert done.returncode == 2 and done.stdout == f"recorded/kunko: {FILES['kunko']} {said}\n", done.stderr
-        assert (
-            f"recorded/yentlbench is missing: {FILES['yentlbench']} could not be fetched (HashMismatchError"
-            in done.stderr
-        )
-        assert (
-            f"no index that could be reached offers {FILES['agentdojo']}; fetch it with 'make install'" in done.stderr
-        )
-        assert "all else works without recorded/agentdojo, recorded/sensebench, recorded/yentlbench" in done.stderr
-    assert [path.name for path in (clone / "data" / "recorded").rglob("*") if path.is_file()] == [FILES["kunko"]]

@@ -37,9 +37,7 @@ def load_recorded(name: str) -> Workload:
         raise SaveRouterError(f"no recorded workload {name!r}; {did_you_mean(name, NAMES)}there are {', '.join(NAMES)}")
     if name == "paretobandit":
         return installed.paretobandit()
-    path = cache_folder("recorded") / f"{name}.parquet"
-    code = store.readers_digest(Path(__file__).parent, data_folder() / "prices.csv")
-    return store.kept_or_made(path, [_source(name)], code, partial(_convert, name))
+    return store.kept_or_made(_kept(name), [_source(name)], _code(), partial(_convert, name))
 
 
 def present() -> dict[str, bool]:
@@ -61,8 +59,17 @@ def _source(name: str) -> Source:
     return source
 
 
+def _kept(name: str) -> Path:
+    return cache_folder("recorded") / f"{name}.parquet"
+
+
+def _code() -> str:
+    return store.readers_digest(Path(__file__).parent, data_folder() / "prices.csv")
+
+
 def _can_be_had(name: str) -> bool:
-    return find(_source(name)) is not None or (cache_folder("recorded") / f"{name}.parquet").is_file()
+    """Its file is here, or was read before by the same code."""
+    return find(_source(name)) is not None or (store.made_from(_kept(name)) or {}).get("code") == _code()
 
 
 def _convert(name: str) -> tuple[Workload, dict[str, Path]]:

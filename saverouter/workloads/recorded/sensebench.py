@@ -15,10 +15,11 @@ MEMBERS = r"[^/]+/results/[^/]+-reasoning-[^/]+/(predictions\.jsonl|calls\.jsonl
 
 def convert(archive: Path) -> Workload:
     """Whether each model chose a right sense, at what it cost; no valid answer is a wrong one."""
-    found, prompts, invalid = {}, {}, 0
+    found, prompts, runs, invalid = {}, {}, set(), 0
     for name, content in members(archive, MEMBERS):
         run, file = name.split("/")[2:]
         model = run.partition("-reasoning-")[0]  # such as "gpt-5-mini-minimal": the model and how much it may think
+        runs.add(model)
         if file == "predictions.jsonl":
             for record in lines(content):
                 found[record["item_id"], model] = float(record["is_correct"] or 0), record["cost"]["total_usd"]
@@ -27,7 +28,7 @@ def convert(archive: Path) -> Workload:
             for record in lines(_unzipped(content)):
                 asked = [message["content"] for message in record["messages"] if message["role"] == "user"]
                 prompts[record["item_id"]] = asked[0]
-    queries, models = sorted({query for query, _ in found}), sorted({model for _, model in found})
+    queries, models = sorted({query for query, _ in found}), sorted(runs)
     return Workload(
         query_ids=queries,
         prompts=[prompts[query] for query in queries],
