@@ -10,11 +10,13 @@ from sklearn.base import BaseEstimator
 
 from ..errors import SaveRouterError, number, one_of, seed_of, share, whole
 from ..files import unkept
-from ..judging import masked, threshold_policies
+from ..judging import Policy, masked, threshold_policies
 from ..workloads import Asked, Feedback, Queries, model_means
 
 ORBIT = ("early", "late")
 PILOT = 16
+MEAN_COSTS = ("model_cost_", "mean_cost_", "prices_")  # where routers keep what a call costs on average
+UNSAVED = ("train_queries_", "certified_queries_")
 
 
 class Router(BaseEstimator):
@@ -23,6 +25,8 @@ class Router(BaseEstimator):
     A subclass stores its options in ``__init__``, buys outcomes and learns in ``_fit``, and returns
     (n, M) estimates from ``predict_quality`` and ``predict_cost``. It may offer operating points of its own in
     ``policies``; by default those are thresholds on the predicted cost.
+
+    After ``fit``, ``train_queries_`` are the queries it saw, for certificates; they stay in memory and are never saved.
 
     label : the name in tables
     reconstructed : True where the method's source is not public, so that parts of it are our reading
@@ -55,7 +59,18 @@ class Router(BaseEstimator):
         except BaseException:  # half learnt is not fitted
             del self.models_
             raise
+        self.train_queries_ = queries
+        self.__dict__.pop("certified_queries_", None)
         return self
+
+    def __getstate__(self) -> dict:
+        """Without the queries it has seen: no prompt is pickled, copied or sent along with a router."""
+        return {name: value for name, value in super().__getstate__().items() if name not in UNSAVED}
+
+    @property
+    def mean_costs(self) -> np.ndarray | None:
+        """(M,) what a call to each model costs on average, as learnt; None where a router learns no such means."""
+        return next((getattr(self, name) for name in MEAN_COSTS if hasattr(self, name)), None)
 
     def _refuse_arguments(self, queries, feedback) -> None:
         if not callable(getattr(feedback, "reveal", None)) or callable(getattr(queries, "reveal", None)):
@@ -110,15 +125,32 @@ class Router(BaseEstimator):
         """Quality, -inf where a model cannot be asked, and cost; a router that shares work between the two overrides it."""
         return masked(self.predict_quality(queries), queries.available), self.predict_cost(queries)
 
-    def route(self, queries: Asked, cost_weight: float = 0.0) -> np.ndarray:
+    def estimates(self, queries: Asked) -> tuple[np.ndarray, np.ndarray]:
+        """(n, M) quality, -inf where a model cannot be asked, and cost: all that a policy needs to know."""
+        return self._estimates(self._queries(queries))
+
+    def route(self, queries: Asked, cost_weight: float = 0.0, *, policy: Policy | None = None) -> np.ndarray:
         """The model for each query: argmax of quality - cost_weight x cost relative to the dearest model.
 
-        Of plain prompts nothing is kept on disk, as there may be any number; those of a workload are encoded once.
+        ``policy`` serves by an operating point instead (``result.policy``, ``certificate.policy``): a query is then
+        served alike whether it comes alone or with others. Of plain prompts nothing is kept on disk, as there may be any
+        number; those of a workload are encoded once.
         """
         number("cost_weight", cost_weight)
+        if policy is not None:
+            self._refuse_policy(policy, cost_weight)
         with nullcontext() if isinstance(getattr(queries, "queries", queries), Queries) else unkept():
-            chosen = self._choose(self._queries(queries), cost_weight)
+            queries = self._queries(queries)
+            chosen = self._choose(queries, cost_weight) if policy is None else policy.choice(*self._estimates(queries))
         return np.asarray(self.models_, dtype=object)[chosen]
+
+    def _refuse_policy(self, policy, cost_weight: float) -> None:
+        if not isinstance(policy, Policy):
+            raise SaveRouterError(f"policy is {policy!r:.60}; expected an operating point, e.g. result.policy")
+        if cost_weight:
+            raise SaveRouterError(f"cost_weight is {cost_weight} and a policy is given; give one of the two")
+        self._refuse_unfitted()
+        policy.refuse_pool(self.models_)
 
     def _choose(self, queries: Queries, cost_weight: float) -> np.ndarray:
         """The column for each query; a router with a rule of its own for a cost weight overrides it."""
