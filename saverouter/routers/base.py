@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from inspect import signature
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
 from ..errors import SaveRouterError, number, one_of, seed_of, share, whole
-from ..files import unkept
+from ..files import keeping
 from ..judging import masked, threshold_policies
 from ..workloads import Asked, Feedback, Queries, model_means
 
@@ -110,13 +109,13 @@ class Router(BaseEstimator):
         """Quality, -inf where a model cannot be asked, and cost; a router that shares work between the two overrides it."""
         return masked(self.predict_quality(queries), queries.available), self.predict_cost(queries)
 
-    def route(self, queries: Asked, cost_weight: float = 0.0) -> np.ndarray:
+    def route(self, queries: Asked, cost_weight: float = 0.0, *, keep: bool = False) -> np.ndarray:
         """The model for each query: argmax of quality - cost_weight x cost relative to the dearest model.
 
-        Of plain prompts nothing is kept on disk, as there may be any number; those of a workload are encoded once.
+        Nothing is kept on disk, as there may be any number of prompts, unless ``keep`` asks for their vectors to be.
         """
         number("cost_weight", cost_weight)
-        with nullcontext() if isinstance(getattr(queries, "queries", queries), Queries) else unkept():
+        with keeping(keep):
             chosen = self._choose(self._queries(queries), cost_weight)
         return np.asarray(self.models_, dtype=object)[chosen]
 

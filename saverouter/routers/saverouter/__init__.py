@@ -16,7 +16,6 @@ from .capability import Observations, additive_prior, cost_table, residual_weigh
 from .grouping import Grouper
 
 PART = 25_000  # queries whose words are turned into features at a time
-KEPT_ROWS = 100_000  # features of longer lists are not kept on disk: they would take gigabytes
 
 
 class SaveRouter(Router):
@@ -100,9 +99,9 @@ class SaveRouter(Router):
 
     def _learn(self, queries, rows, models, quality, cost):
         """Everything after the purchase; the outcomes given are all it uses."""
-        self.features_ = ResidualFeatures().fit(queries.prompts) if self.residual_scale else None
+        self.features_ = ResidualFeatures() if self.residual_scale else None
         self._learn_from(
-            None if self.features_ is None else self.features_.transform(queries.prompts, queries.vectors),
+            None if self.features_ is None else self.features_.fit_transform(queries.prompts, queries.vectors),
             Observations.of(rows, models, quality, cost, self.groups_, self.grouper_.n_groups_, len(self.models_)),
         )
 
@@ -132,16 +131,15 @@ class SaveRouter(Router):
         groups = self.predict_groups(queries)
         return self.group_cost_[groups]
 
-    def _quality(self, queries, groups, keep: bool = True) -> np.ndarray:
+    def _quality(self, queries, groups) -> np.ndarray:
         """Long lists are taken in parts: the features of all their words need not fit in memory at once."""
         if self.features_ is None:
             return self.group_quality_[groups]
-        keep = keep and len(queries) <= KEPT_ROWS
         quality = np.empty((len(queries), len(self.models_)))
         for start in range(0, len(queries), PART):
             part = slice(start, start + PART)
             some = queries.take(part)
-            features = self.features_.transform(some.prompts, some.vectors, keep=keep)
+            features = self.features_.transform(some.prompts, some.vectors)
             quality[part] = self._with_residual(features, groups[part])
         return quality
 
