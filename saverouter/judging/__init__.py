@@ -4,7 +4,7 @@ The only room that reads test outcomes. It asks a router for its families of ope
 nothing of how any router learns.
 """
 
-from .evaluate import Reference, Result, best_column, best_single, evaluate
+from .evaluate import best_column, best_single, evaluate
 from .operating_points import (
     QUERY_THRESHOLDS,
     ChoicePolicies,
@@ -17,9 +17,11 @@ from .operating_points import (
     threshold_grid,
     threshold_policies,
 )
+from .policies import Policy, policies_from, policies_to_dict, policy_from
+from .result import SELECTIONS, Reference, Result
 
 __all__ = [
-    "QUERY_THRESHOLDS", "ChoicePolicies", "Policies", "Reference", "Result", "ThresholdPolicies", "best_column",
-    "best_single", "evaluate", "masked", "operating_points", "pareto", "saverouter_policies", "threshold_grid",
-    "threshold_policies",
+    "QUERY_THRESHOLDS", "SELECTIONS", "ChoicePolicies", "Policies", "Policy", "Reference", "Result", "ThresholdPolicies",
+    "best_column", "best_single", "evaluate", "masked", "operating_points", "pareto", "policies_from", "policies_to_dict",
+    "policy_from", "saverouter_policies", "threshold_grid", "threshold_policies",
 ]  # fmt: skip

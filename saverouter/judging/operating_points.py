@@ -6,14 +6,18 @@ A policy is one operating point: it chooses one model per query. A family holds 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
+from ..errors import SaveRouterError
 from ..threads import in_threads
 from . import _choices
+from .policies import CostLimit, CostWeight, Gate, Policy
+from .rules import LEAST_EXTRA_COST, best_affordable, relative
 
 COST_WEIGHTS = np.concatenate([[0.0], np.logspace(-4, 3, 200)])
 GATES = 100
@@ -35,14 +39,22 @@ class Policies:
         """``choice(index)`` for every policy in turn; a family with a faster way overrides it."""
         return (self.choice(index) for index in range(len(self)))
 
+    def policy(self, index: int, models: tuple[str, ...] = ()) -> Policy:
+        """One policy of the family as an object that can be deployed, for the pool of that name."""
+        raise SaveRouterError(f"{self.label(index)!r} is a choice of the router itself, which no thresholds describe")
+
 
 @dataclass(frozen=True)
 class CostWeightPolicies(Policies):
-    """argmax of quality - weight x relative cost, for every weight (lambda of the paper)."""
+    """argmax of quality - weight x relative cost, for every weight (lambda of the paper).
+
+    scale : what costs were divided by to become relative
+    """
 
     quality: np.ndarray
     relative_cost: np.ndarray
     weights: np.ndarray
+    scale: float = 1.0
 
     def __len__(self) -> int:
         return len(self.weights)
@@ -58,6 +70,9 @@ class CostWeightPolicies(Policies):
         if np.isnan(self.quality).any():
             return super().choices()
         return _choices.cost_weight_choices(self.quality, self.relative_cost, self.weights)
+
+    def policy(self, index: int, models: tuple[str, ...] = ()) -> CostWeight:
+        return CostWeight(weight=self.weights[index], scale=self.scale, models=models)
 
 
 @dataclass(frozen=True)
@@ -82,20 +97,16 @@ class ThresholdPolicies(Policies):
 
     def choice(self, index: int) -> np.ndarray:
         """The best affordable model for each query, or the fallback."""
-        affordable = np.where(self.cost <= self.thresholds[index], self.quality, -np.inf)
-        chosen = np.argmax(affordable, axis=1)
-        stuck = np.flatnonzero(np.isneginf(affordable[np.arange(len(chosen)), chosen]))
-        if len(stuck):
-            price = np.broadcast_to(self.cost, self.quality.shape)[stuck]
-            shut = np.isneginf(self.quality[stuck])
-            cheapest = np.argmin(np.where(shut, np.inf, price), axis=1)
-            chosen[stuck] = np.where(shut[:, 0], cheapest, 0) if self.fallback == "first" else cheapest
-        return chosen
+        return best_affordable(self.quality, self.cost, self.thresholds[index], self.fallback)
 
     def choices(self) -> Iterable[np.ndarray]:
         if np.isnan(self.thresholds).any() or np.isnan(self.quality).any():
             return super().choices()
         return _choices.threshold_choices(self.quality, self.cost, self.thresholds, self.fallback == "first")
+
+    def policy(self, index: int, models: tuple[str, ...] = ()) -> CostLimit:
+        prices = self.cost if self.cost.ndim == 1 else None
+        return CostLimit(threshold=self.thresholds[index], prices=prices, fallback=self.fallback, models=models)
 
 
 @dataclass(frozen=True)
@@ -120,6 +131,8 @@ class GatePolicies(Policies):
     """Two choices per query: ``high`` where its gain reaches a gate, ``low`` elsewhere, for every gate.
 
     A query counts at the last gate that it reaches. Cumulative sums, from the highest gate down, then score every gate.
+
+    threshold, prices, scale : how ``low`` was chosen, and the unit of the gain's extra cost
     """
 
     low: np.ndarray
@@ -127,6 +140,9 @@ class GatePolicies(Policies):
     gain: np.ndarray
     gates: np.ndarray
     name: str
+    threshold: float | None = None
+    prices: np.ndarray | None = None
+    scale: float = 1.0
 
     def __len__(self) -> int:
         return len(self.gates)
@@ -146,6 +162,12 @@ class GatePolicies(Policies):
             steps = np.bincount(reached, high - low, minlength=len(self.gates) + 1)
             means.append((low.sum() + np.cumsum(steps[:0:-1])[::-1]) / len(rows))
         return means[0], means[1]
+
+    def policy(self, index: int, models: tuple[str, ...] = ()) -> Gate:
+        if self.threshold is None:
+            return super().policy(index)
+        limit = {"threshold": self.threshold, "prices": self.prices}
+        return Gate(gate=self.gates[index], scale=self.scale, models=models, **limit)
 
 
 def masked(quality: np.ndarray, available: np.ndarray | None) -> np.ndarray:
@@ -171,19 +193,20 @@ def saverouter_policies(quality: np.ndarray, cost: np.ndarray, model_cost: np.nd
     A gate weighs predicted gain in quality against predicted extra cost. Costs enter relative to the
     dearest model's mean (C_max), so that the unit of money cannot matter.
     """
-    dearest = model_cost.max()
-    relative = cost / dearest if dearest > 0 else np.zeros_like(cost)
+    dearest = float(model_cost.max())
+    paid = relative(cost, dearest)
     rows = np.arange(len(quality))
     high = np.argmax(quality, axis=1)
     thresholds = ThresholdPolicies(quality, model_cost, threshold_grid(model_cost, MODEL_THRESHOLDS))
-    families = [CostWeightPolicies(quality, relative, COST_WEIGHTS), thresholds]
-    best, dearer = quality[rows, high], relative[rows, high]
+    families = [CostWeightPolicies(quality, paid, COST_WEIGHTS, dearest), thresholds]
+    best, dearer = quality[rows, high], paid[rows, high]
 
     def gated(threshold):
         index, low = threshold
-        gain = (best - quality[rows, low]) / np.maximum(dearer - relative[rows, low], 1e-8)
+        gain = (best - quality[rows, low]) / np.maximum(dearer - paid[rows, low], LEAST_EXTRA_COST)
         gates = np.unique(np.quantile(gain, np.linspace(0, 1, GATES)))
-        return GatePolicies(low, high, gain, gates, thresholds.label(index))
+        limit = float(thresholds.thresholds[index])
+        return GatePolicies(low, high, gain, gates, thresholds.label(index), limit, model_cost, dearest)
 
     return families + in_threads(gated, enumerate(thresholds.choices()))
 
@@ -203,12 +226,27 @@ def cost_of_model(families: list, places: Iterable[int], cost: np.ndarray) -> li
 
     Only a frontier's few policies are asked, so that their choices may be made one by one.
     """
+    rows = np.arange(len(cost))
+    return [float(cost[rows, family.choice(index)].mean()) for family, index in members(families, places)]
+
+
+def objects(families: list, places: Iterable[int], models: tuple[str, ...]) -> tuple[Policy | None, ...]:
+    """Some policies as objects, None where no thresholds describe one."""
+    return tuple(_object(family, index, models) for family, index in members(families, places))
+
+
+def _object(family, index: int, models: tuple[str, ...]) -> Policy | None:
+    with suppress(SaveRouterError, AttributeError):  # families of others' routers may know no such objects
+        return family.policy(index, models)
+    return None
+
+
+def members(families: list, places: Iterable[int]) -> Iterator[tuple[Policies, int]]:
+    """The family and the index in it of some policies; ``places`` count through all families."""
     starts = np.cumsum([0, *(len(family) for family in families)])
-    rows, spent = np.arange(len(cost)), []
     for place in places:
-        family = int(np.searchsorted(starts, place, side="right")) - 1
-        spent.append(float(cost[rows, families[family].choice(place - starts[family])].mean()))
-    return spent
+        number = int(np.searchsorted(starts, place, side="right")) - 1
+        yield families[number], int(place - starts[number])
 
 
 def pareto(points: pd.DataFrame) -> pd.DataFrame:

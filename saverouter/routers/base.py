@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 
 from ..errors import SaveRouterError, number, one_of, seed_of, share, whole
 from ..files import keeping
-from ..judging import masked, threshold_policies
+from ..judging import Policy, masked, threshold_policies
 from ..workloads import Asked, Feedback, Queries, model_means
 
 ORBIT = ("early", "late")
@@ -109,15 +109,34 @@ class Router(BaseEstimator):
         """Quality, -inf where a model cannot be asked, and cost; a router that shares work between the two overrides it."""
         return masked(self.predict_quality(queries), queries.available), self.predict_cost(queries)
 
-    def route(self, queries: Asked, cost_weight: float = 0.0, *, keep: bool = False) -> np.ndarray:
+    def estimates(self, queries: Asked) -> tuple[np.ndarray, np.ndarray]:
+        """(n, M) quality, -inf where a model cannot be asked, and cost: all that a policy needs to know."""
+        return self._estimates(self._queries(queries))
+
+    def route(
+        self, queries: Asked, cost_weight: float = 0.0, *, policy: Policy | None = None, keep: bool = False
+    ) -> np.ndarray:
         """The model for each query: argmax of quality - cost_weight x cost relative to the dearest model.
 
-        Nothing is kept on disk, as there may be any number of prompts, unless ``keep`` asks for their vectors to be.
+        ``policy`` serves by an operating point instead (``result.policy``, ``certificate.policy``): a query is then
+        served alike whether it comes alone or with others. Nothing is kept on disk, as there may be any number of
+        prompts, unless ``keep`` asks for their vectors to be.
         """
         number("cost_weight", cost_weight)
+        if policy is not None:
+            self._refuse_policy(policy, cost_weight)
         with keeping(keep):
-            chosen = self._choose(self._queries(queries), cost_weight)
+            queries = self._queries(queries)
+            chosen = self._choose(queries, cost_weight) if policy is None else policy.choice(*self._estimates(queries))
         return np.asarray(self.models_, dtype=object)[chosen]
+
+    def _refuse_policy(self, policy, cost_weight: float) -> None:
+        if not isinstance(policy, Policy):
+            raise SaveRouterError(f"policy is {policy!r:.60}; expected an operating point, e.g. result.policy")
+        if cost_weight:
+            raise SaveRouterError(f"cost_weight is {cost_weight} and a policy is given; give one of the two")
+        self._refuse_unfitted()
+        policy.refuse_pool(self.models_)
 
     def _choose(self, queries: Queries, cost_weight: float) -> np.ndarray:
         """The column for each query; a router with a rule of its own for a cost weight overrides it."""

@@ -21,7 +21,7 @@ import pandas as pd
 from ..encoders import encoder_name
 from ..errors import SaveRouterError
 from ..files import Busy, atomic_path, cache_folder, data_folder, digest_of, digest_of_files, only_one
-from ..judging import Reference, Result, evaluate
+from ..judging import Reference, Result, evaluate, policies_from, policies_to_dict
 from ..paper import paper_options
 from ..routers import ROUTERS, make_router
 from ..workloads import Workload
@@ -212,6 +212,7 @@ def keep(key: RunKey, done: Run) -> None:
         "result": kept,
         "reference": asdict(result.reference),
         "frontier": result.frontier.to_dict("list"),
+        "policies": policies_to_dict(result.policies),
         "counted": counted,
     }
     with atomic_path(key.path) as temporary:
@@ -222,7 +223,8 @@ def recall(key: RunKey) -> Run:
     """A run that was kept."""
     kept = json.loads(key.path.read_text())
     reference = Reference(**kept["reference"])
-    result = Result(frontier=pd.DataFrame(kept["frontier"]), reference=reference, **kept["result"])
+    frontier, policies = pd.DataFrame(kept["frontier"]), policies_from(kept["policies"])
+    result = Result(frontier=frontier, reference=reference, policies=policies, **kept["result"])
     return Run(result, **kept["counted"])
 
 

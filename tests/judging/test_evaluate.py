@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import saverouter as sr
-from saverouter.judging import Reference, Result
+from saverouter.judging import SELECTIONS, Reference, Result
 from saverouter.judging.operating_points import (
     GatePolicies,
     ThresholdPolicies,
@@ -98,7 +98,7 @@ def test_targets_and_margins(work):
 def test_the_operating_point_is_said_to_be_chosen_on_test_outcomes():
     router, test, spent = fitted(make_workload(n=800, seed=4))
     result = sr.evaluate(router, test, supervision_cost=spent)
-    assert "chosen on test outcomes" in result.selection and result.selection in result.verdict()
+    assert result.selection == "test" and SELECTIONS["test"] in result.verdict()
     with pytest.raises(sr.SaveRouterError, match="select is 'train'"):
         sr.evaluate(router, test, supervision_cost=spent, select="train")
 
