@@ -18,7 +18,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from .errors import SaveRouterError
-from .judging import Result, best_single, evaluate
+from .judging import Certificate, Policy, Result, best_single, certify, evaluate, plan, policy_from
 from .workloads import Feedback, Queries, ReplayFeedback, Workload, from_frame, load, names
 
 if TYPE_CHECKING:
@@ -27,8 +27,9 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
-    "ROUTERS", "Feedback", "Queries", "ReplayFeedback", "Result", "Router", "SaveRouter", "SaveRouterError", "Workload",
-    "best_single", "evaluate", "from_frame", "load", "make_router", "names",
+    "ROUTERS", "Certificate", "Feedback", "Policy", "Queries", "ReplayFeedback", "Result", "Router", "SaveRouter",
+    "SaveRouterError", "Workload", "best_single", "certify", "evaluate", "from_frame", "load", "make_router", "names", "plan",
+    "policy_from",
 ]  # fmt: skip
 
 

@@ -12,7 +12,8 @@ import numpy as np
 
 from ..errors import SaveRouterError, number, one_of
 from ..workloads import Queries, Workload
-from .operating_points import ChoicePolicies, cost_of_model, masked, objects, operating_points, pareto
+from .asking import estimates
+from .operating_points import ChoicePolicies, cost_of_model, objects, operating_points, pareto
 from .policies import Policy
 from .result import Reference, Result, refuse_goal
 
@@ -85,15 +86,6 @@ def evaluate(
         synthetic_best_point=synthetic_best_point,
         policies=objects(families, places, test.models) if policy is None else (policy,),
     )
-
-
-def estimates(router, queries: Queries) -> tuple[np.ndarray, np.ndarray]:
-    """A router's (n, M) estimates of quality, -inf where a model cannot be asked, and of cost."""
-    if getattr(router, "hindsight", False):
-        raise SaveRouterError(f"{router.label} chooses in hindsight: it has no estimates, so no policy can be served")
-    if hasattr(router, "estimates"):
-        return router.estimates(queries)
-    return masked(router.predict_quality(queries), queries.available), router.predict_cost(queries)
 
 
 def _given(router, queries: Queries, policy: Policy) -> ChoicePolicies:

@@ -14,6 +14,8 @@ from ..workloads import Asked, Feedback, Queries, model_means
 
 ORBIT = ("early", "late")
 PILOT = 16
+MEAN_COSTS = ("model_cost_", "mean_cost_", "prices_")  # where routers keep what a call costs on average
+UNSAVED = ("train_queries_", "certified_queries_")
 
 
 class Router(BaseEstimator):
@@ -22,6 +24,8 @@ class Router(BaseEstimator):
     A subclass stores its options in ``__init__``, buys outcomes and learns in ``_fit``, and returns
     (n, M) estimates from ``predict_quality`` and ``predict_cost``. It may offer operating points of its own in
     ``policies``; by default those are thresholds on the predicted cost.
+
+    After ``fit``, ``train_queries_`` are the queries it saw, for certificates; they stay in memory and are never saved.
 
     label : the name in tables
     reconstructed : True where the method's source is not public, so that parts of it are our reading
@@ -54,7 +58,18 @@ class Router(BaseEstimator):
         except BaseException:  # half learnt is not fitted
             del self.models_
             raise
+        self.train_queries_ = queries
+        self.__dict__.pop("certified_queries_", None)
         return self
+
+    def __getstate__(self) -> dict:
+        """Without the queries it has seen: no prompt is pickled, copied or sent along with a router."""
+        return {name: value for name, value in super().__getstate__().items() if name not in UNSAVED}
+
+    @property
+    def mean_costs(self) -> np.ndarray | None:
+        """(M,) what a call to each model costs on average, as learnt; None where a router learns no such means."""
+        return next((getattr(self, name) for name in MEAN_COSTS if hasattr(self, name)), None)
 
     def _refuse_arguments(self, queries, feedback) -> None:
         if not callable(getattr(feedback, "reveal", None)) or callable(getattr(queries, "reveal", None)):

@@ -48,7 +48,11 @@ class Feedback(ABC):
 
     A subclass says how an outcome comes about (``_outcomes``): a recorded one is looked up, a live one
     would call the model and a judge.
+
+    certified : whether a certificate was bought through it; none can be bought again
     """
+
+    certified = False
 
     def __init__(self, queries: Queries, models: tuple[str, ...]):
         self.queries = queries
