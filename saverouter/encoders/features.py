@@ -36,8 +36,24 @@ class ResidualFeatures:
         """(n, terms) rows, with the queries' own ``vectors`` appended where they have some."""
         return _beside(side_by_side(self.kinds_, Texts.read(prompts)), vectors)
 
+    @property
+    def vocabularies(self) -> list[tuple[list[str], np.ndarray]]:
+        """The terms in order of the columns and their weights: of words, then of characters. It is all that is learnt."""
+        return [(kind.vocabulary_, kind.idf_) for kind in self.kinds_]
+
+    @classmethod
+    def of(cls, vocabularies: Sequence[tuple[list[str], np.ndarray]]) -> ResidualFeatures:
+        """Features as they were learnt before, from their ``vocabularies``."""
+        features = cls()
+        features.kinds_ = [kind.restore(*learnt) for kind, learnt in zip(_kinds(), vocabularies, strict=True)]
+        return features
+
     def _learn(self, texts: Texts) -> None:
-        self.kinds_ = [WordTfidf(min_texts=2).fit(texts), CharacterTfidf(min_texts=3).fit(texts)]
+        self.kinds_ = [kind.fit(texts) for kind in _kinds()]
+
+
+def _kinds() -> tuple[WordTfidf, CharacterTfidf]:
+    return WordTfidf(min_texts=2), CharacterTfidf(min_texts=3)
 
 
 def _beside(words: sp.csr_matrix, vectors: np.ndarray | None) -> sp.csr_matrix:
