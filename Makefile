@@ -25,7 +25,7 @@ PYTEST     := SAVEROUTER_PROGRESS=log $(ONE_THREAD) $(PY) -m pytest -n $(WORKERS
 NBVAL      := --nbval --nbval-sanitize-with=notebooks/nbval.cfg
 
 .DEFAULT_GOAL := help
-.PHONY: help install reproduce data smoke test check lint lab refresh measured bench lock clean clean-all moved missing
+.PHONY: help install reproduce data smoke test check lint lab refresh measured bench lock clean clean-cache clean-all moved missing
 
 help: ## this list
 	@echo "Does LLM routing pay for itself? Targets (times on two cores, after the first install):"
@@ -79,9 +79,10 @@ lint: $(STAMP) ## ruff, and who may import whom: seconds
 	$(PY) -m ruff format --check --quiet saverouter tests benchmarks
 	$(VENV)/bin/lint-imports
 
-bench: $(STAMP) ## speed of every stage beside the authors' release, results compared, and of the encoders: 7 minutes (QUICK=1 small, GROWTH=1 to 3M queries: 6 minutes, 9 GB)
+bench: $(STAMP) ## speed of every stage beside the authors' release, results compared, of the encoders and of a service: 9 minutes (QUICK=1 small, GROWTH=1 to 3M queries: 6 minutes, 9 GB)
 	$(PY) benchmarks/$(if $(GROWTH),growth,stages).py $(if $(QUICK),--quick)
 	$(if $(GROWTH),,$(PY) benchmarks/encoders.py $(if $(QUICK),--queries 40))
+	$(if $(GROWTH),,$(PY) benchmarks/service.py $(if $(QUICK),--prompts 2000))
 
 lab: $(STAMP) ## open the notebooks in JupyterLab
 	$(PY) -m jupyterlab --LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate notebooks
@@ -106,6 +107,9 @@ clean: ## remove reports, caches and build files; .venv stays
 	rm -rf reports .cache .pytest_cache .ruff_cache .hypothesis build dist
 	find saverouter tests notebooks -name __pycache__ -prune -exec rm -rf {} + -o -name .ipynb_checkpoints -prune -exec rm -rf {} +
 	@echo "Removed reports and caches. .venv stays; 'make clean-all' removes it too."
+
+clean-cache: ## remove kept vectors, which are encoded again when needed; remembered runs and fetched data stay
+	rm -rf "$(SAVEROUTER_CACHE)/minilm" "$(SAVEROUTER_CACHE)/clip" "$(SAVEROUTER_CACHE)/tfidf"
 
 clean-all: clean ## remove .venv too
 	rm -rf $(VENV)

@@ -70,8 +70,9 @@ def prepare(folder: Path, stage: str, size: dict) -> None:
         prompts = inputs.texts(total, size["words"], task)
         made |= {"prompts": prompts[train], "test_prompts": prompts[test]}
     if stage.startswith("fit"):
-        encoder = ResidualFeatures().fit(made.pop("prompts"))
-        made["train"], made["test"] = (encoder.words(part) for part in (encoder.prompts_, made.pop("test_prompts")))
+        encoder = ResidualFeatures()
+        made["train"] = encoder.fit_transform(made.pop("prompts"))
+        made["test"] = encoder.transform(made.pop("test_prompts"))
     if stage in ("frontier", "pipeline"):
         made |= {"true_quality": quality[test], "true_cost": cost[test]}
     if stage == "frontier":

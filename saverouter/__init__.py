@@ -22,20 +22,20 @@ from .judging import Certificate, Policy, Result, best_single, certify, evaluate
 from .workloads import Feedback, Queries, ReplayFeedback, Workload, from_frame, load, names
 
 if TYPE_CHECKING:
-    from .routers import ROUTERS, Router, SaveRouter, make_router
+    from .routers import ROUTERS, Router, SaveRouter, load_router, make_router
 
 __version__ = "0.1.0"
 
 __all__ = [
     "ROUTERS", "Certificate", "Feedback", "Policy", "Queries", "ReplayFeedback", "Result", "Router", "SaveRouter",
-    "SaveRouterError", "Workload", "best_single", "certify", "evaluate", "from_frame", "load", "make_router", "names", "plan",
-    "policy_from",
+    "SaveRouterError", "Workload", "best_single", "certify", "evaluate", "from_frame", "load", "load_router",
+    "make_router", "names", "plan", "policy_from",
 ]  # fmt: skip
 
 
 def __getattr__(name: str):
     """Names of the routers' room, which is loaded when it is first used: scikit-learn takes a second."""
-    if name in ("ROUTERS", "Router", "SaveRouter", "make_router"):
+    if name in ("ROUTERS", "Router", "SaveRouter", "load_router", "make_router"):
         globals()[name] = getattr(import_module(".routers", __name__), name)
         return globals()[name]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -6,8 +6,9 @@ import hashlib
 import json
 import os
 import tempfile
+import time
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
 
@@ -26,22 +27,37 @@ def data_folder() -> Path:
     raise SaveRouterError(f"no data folder beside {package.name}; reinstall saverouter, or work in a full checkout")
 
 
-_keeping: ContextVar[bool] = ContextVar("keeping", default=True)
+_keeping: ContextVar[bool | None] = ContextVar("keeping", default=None)
+BULK = (
+    "minilm/**/*.npy",
+    "clip/**/*.npy",
+    "tfidf/*.npz",
+)  # of the cache, what grows; an earlier release wrote the last
+DAY = 86_400  # seconds
 
 
 @contextmanager
-def unkept() -> Iterator[None]:
-    """Inside, nothing computed is kept: for queries that pass once, of which there may be any number."""
-    before = _keeping.set(False)
+def keeping(asked: bool) -> Iterator[None]:
+    """Inside, vectors are kept on disk, however few, or not at all; outside, where that pays.
+
+    Nothing is kept of queries that pass once, of which there may be any number.
+    """
+    before = _keeping.set(bool(asked))
     try:
         yield
     finally:
         _keeping.reset(before)
 
 
-def keeps() -> bool:
-    """False inside ``unkept``."""
-    return _keeping.get()
+def unkept() -> AbstractContextManager[None]:
+    """Inside, nothing computed is kept."""
+    return keeping(False)
+
+
+def keeps(enough: bool = True) -> bool:
+    """Whether to keep what is computed: as ``keeping`` says, else where there is enough of it to pay."""
+    asked = _keeping.get()
+    return enough if asked is None else asked
 
 
 def cache_folder(*parts: str) -> Path:
@@ -49,6 +65,40 @@ def cache_folder(*parts: str) -> Path:
     folder = Path(os.environ.get("SAVEROUTER_CACHE") or platformdirs.user_cache_dir("saverouter"), *parts)
     folder.mkdir(parents=True, exist_ok=True)
     return folder
+
+
+def cache_limit() -> float:
+    """How many bytes of vectors the cache may hold: ``$SAVEROUTER_CACHE_GB``, or 5 GB, three million prompts."""
+    given = os.environ.get("SAVEROUTER_CACHE_GB") or "5"
+    with suppress(ValueError):
+        if 0 <= float(given) < float("inf"):
+            return 1e9 * float(given)
+    raise SaveRouterError(f"SAVEROUTER_CACHE_GB is {given!r}; expected a number of gigabytes, e.g. 5")
+
+
+def trim_cache() -> None:
+    """Remove vectors from the cache until it is within its limit, those first that were not used for longest.
+
+    Remembered runs are tiny, and fetched data cost a download: they stay.
+    """
+    limit, found = cache_limit(), []
+    for path in {path for pattern in BULK for path in cache_folder().glob(pattern)}:
+        with suppress(OSError):  # another process removed it
+            size, used = stamp_of(path)
+            found.append((used, size, path))
+    total = sum(size for _, size, _ in found)
+    for _, size, path in sorted(found):
+        if total <= limit:
+            return
+        remove(path)
+        total -= size
+
+
+def used(path: Path) -> None:
+    """Note that a kept file was read: its date says when it was last used, to the day."""
+    with suppress(OSError):
+        if time.time() - path.stat().st_mtime > DAY:
+            os.utime(path)
 
 
 @contextmanager
@@ -89,11 +139,12 @@ def only_one(path: str | Path, wait: bool = True) -> Iterator[None]:
                     held.enter_context(lock)
                 except Timeout:
                     raise Busy(f"{path.name} is being computed") from None
-                held.callback(_remove, place)  # before it is let go: who waits sees it gone, and makes a new one
+                held.callback(remove, place)  # before it is let go: who waits sees it gone, and makes a new one
         yield
 
 
-def _remove(path: Path) -> None:
+def remove(path: Path) -> None:
+    """Remove a file, if it is there and that is allowed."""
     with suppress(OSError):
         path.unlink()
 

@@ -51,6 +51,16 @@ def test_encoders_are_compared(monkeypatch):
         sys.modules.pop(name, None)
 
 
+def test_a_service_is_watched(monkeypatch):
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    import service
+
+    for keep in (False, True):
+        found = service.alone(prompts=100, handles=256, stub=True, keep=keep)
+        assert (found["files left"] > 0) == keep and found["memory at the end, MB"] > 0
+    sys.modules.pop("service", None)
+
+
 def test_growth_is_measured_and_drawn(bench):
     *_, growth, _ = bench
     frame = pd.DataFrame([growth.measure(size, models) for size, models in growth.QUICK[:2]])

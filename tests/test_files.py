@@ -1,6 +1,7 @@
 """What two processes need at the same time is computed once; a process that dies holds nobody up."""
 
 import errno
+import os
 import subprocess
 import sys
 import time
@@ -8,18 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from saverouter import files
+from saverouter import SaveRouterError, files
 from saverouter.files import atomic_path, digest_of, only_one
 
 TESTS = Path(__file__).parent
 
-# Two of these start together and need the same three things; each computation leaves a line in computed.txt.
+# Two of these start together and need the same two things; each computation leaves a line in computed.txt.
 SHARED = """
 import os, sys, time
 from pathlib import Path
 import numpy as np
 from conftest import make_workload
-from saverouter.encoders import ResidualFeatures, features, minilm
+from saverouter.encoders import minilm
 from saverouter.studies import experiments, runs
 
 folder = Path(sys.argv[1])
@@ -34,15 +35,13 @@ def counted(name, compute):
 
 minilm.SHARD = 500
 minilm._encode = counted("vectors", lambda name, prompts: np.ones((len(prompts), 384), np.float32))
-features.side_by_side = counted("features", features.side_by_side)
 runs.evaluate = counted("run", runs.evaluate)
 work = make_workload(n=500, with_vectors=False)
 (folder / f"ready-{os.getpid()}").touch()
 while len(list(folder.glob("ready-*"))) < 2:
     time.sleep(0.01)
 vectors = minilm.minilm_vectors(work.prompts)
-made = ResidualFeatures().fit(work.prompts).transform(work.prompts)
-print(vectors.sum(), made.sum(), experiments.run(work, "best_single").result.metrics())
+print(vectors.sum(), experiments.run(work, "best_single").result.metrics())
 """
 
 
@@ -57,7 +56,7 @@ def test_two_processes_compute_a_thing_once(own_cache):
     processes = [start(SHARED, own_cache) for _ in range(2)]
     first, second = (process.communicate(timeout=120)[0] for process in processes)
     assert first == second and "sa_bep" in first
-    assert sorted((own_cache / "computed.txt").read_text().split()) == ["features", "run", "vectors"]
+    assert sorted((own_cache / "computed.txt").read_text().split()) == ["run", "vectors"]
     assert not list(own_cache.rglob("*.lock"))
 
 
@@ -127,6 +126,25 @@ def test_files_appear_whole_or_not_at_all(tmp_path):
     with atomic_path(target) as path:
         path.write_text("new")
     assert target.read_text() == "new"
+
+
+def test_the_cache_keeps_to_its_limit_and_drops_what_was_not_used_for_longest(own_cache, monkeypatch):
+    kept = own_cache / "minilm" / "weights" / "openvino-fp32"
+    bulky = [*(kept / f"{number}.npy" for number in range(5)), own_cache / "tfidf" / "old.npz"]
+    small = [own_cache / "runs" / "run.json", kept.parent / "graph-1.bin", own_cache / "original" / "a.parquet"]
+    for path in (*bulky, *small):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(bytes(100_000))
+    for age, path in enumerate(reversed(bulky)):
+        os.utime(path, (time.time() - 10 * files.DAY + age, time.time() - 10 * files.DAY + age))
+    files.used(bulky[4])
+    monkeypatch.setenv("SAVEROUTER_CACHE_GB", "0.0003")
+    files.trim_cache()
+    assert [path.name for path in bulky if path.exists()] == ["0.npy", "1.npy", "4.npy"]
+    assert all(path.exists() for path in small)
+    monkeypatch.setenv("SAVEROUTER_CACHE_GB", "lots")
+    with pytest.raises(SaveRouterError, match="SAVEROUTER_CACHE_GB is 'lots'; expected a number of gigabytes"):
+        files.trim_cache()
 
 
 def test_digests_depend_on_boundaries_and_order():

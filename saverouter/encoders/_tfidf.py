@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
+from ..errors import SaveRouterError
 from ._terms import (
     Terms,
     Texts,
@@ -87,6 +88,15 @@ class Tfidf:
         self._memory = {
             word: joined[start:end] for word, start, end in zip(texts.distinct, starts, starts[1:], strict=False)
         }
+        return self
+
+    def restore(self, vocabulary: list[str], idf: np.ndarray) -> Tfidf:
+        """As after ``fit``, from what was learnt then."""
+        longest = 2 if isinstance(self, WordTfidf) else np.inf
+        if any(len(term.split(" ")) > longest for term in vocabulary) or len(set(vocabulary)) < len(vocabulary):
+            raise SaveRouterError("a vocabulary repeats a term or has one of more than two words; fit the router again")
+        self.vocabulary_, self.idf_ = list(vocabulary), np.array(idf, dtype=np.float64)
+        self._index()
         return self
 
     def transform(self, texts: Texts) -> sp.csr_matrix:

@@ -15,7 +15,8 @@ from .vector_store import VectorStore, keys_of
 
 WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 BATCH = 32
-SHARD = 512  # pairs encoded between two saves: what an interruption may lose
+WIDTH = 1024  # numbers of a vector: half of the text, half of the picture
+SHARD = BATCH  # pairs encoded between two saves, a few seconds: what an interruption may lose
 
 
 def clip_vectors(prompts: Iterable[str], images: Iterable[str | Path], *, weights: str | Path) -> np.ndarray:
@@ -28,9 +29,9 @@ def clip_vectors(prompts: Iterable[str], images: Iterable[str | Path], *, weight
     prompts, images = list(prompts), list(images)
     keys = _keys(prompts, images)
     wanted = dict(zip(keys, zip(prompts, images, strict=True), strict=True))
-    store = VectorStore(_kept(folder) / encoder_name(), "CLIP", "pairs")
+    store = VectorStore(_kept(folder) / encoder_name(), "CLIP", "pairs", WIDTH)
     known = store.complete(wanted, partial(_encode, folder), SHARD)
-    return np.stack([known[key] for key in keys]) if keys else np.empty((0, 1024), np.float32)
+    return np.stack([known[key] for key in keys]) if keys else np.empty((0, WIDTH), np.float32)
 
 
 def _weights_folder(given: str | Path) -> Path:

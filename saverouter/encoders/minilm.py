@@ -17,21 +17,27 @@ from .backend import encoder_name, no_progress_bar, openvino
 from .vector_store import VectorStore, keys_of
 
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-SHARD = 256  # prompts encoded between two saves: what an interruption may lose
+WIDTH = 384  # numbers of a vector
+SHARD = 64  # prompts encoded between two saves, a second or two: what an interruption may lose
 FEW = 16  # so many are encoded faster than they are looked for on disk
 
 
 def minilm_vectors(prompts: Sequence[str]) -> np.ndarray:
-    """(n, 384) float32 unit vectors of all-MiniLM-L6-v2, each distinct prompt encoded once and, unless few, kept."""
+    """(n, 384) float32 unit vectors of all-MiniLM-L6-v2, each distinct prompt encoded once.
+
+    They are kept on disk unless they are few; inside ``files.keeping``, as that says.
+    """
     keys = keys_of(prompts)
     # Similar lengths together: torch pads a batch to its longest prompt.
     wanted = dict(sorted(zip(keys, prompts, strict=True), key=lambda pair: len(pair[1])))
     if not wanted:
-        return np.empty((0, 384), np.float32)
+        return np.empty((0, WIDTH), np.float32)
     name = encoder_name()
     encode = partial(_encode, name)
-    if len(wanted) > FEW:
-        known = VectorStore(_folder(name), "MiniLM", "prompts").complete(wanted, encode, SHARD, keep=keeps())
+    many = len(wanted) > FEW
+    keep = keeps(enough=many)
+    if many or keep:
+        known = VectorStore(_folder(name), "MiniLM", "prompts", WIDTH).complete(wanted, encode, SHARD, keep)
     else:
         known = dict(zip(wanted, encode(list(wanted.values())), strict=True))
     return np.stack([known[key] for key in keys])

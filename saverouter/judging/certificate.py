@@ -198,7 +198,10 @@ def _refuse_used(router, queries: Queries, feedback: Feedback, train: Queries) -
             "of, since asking again after seeing an answer voids the confidence"
         )
     mine = names_of(queries)
-    for used, what in ((set(names_of(train)), "taught the router"), (router_memory(router), "certified this router before")):
+    for used, what in (
+        (set(names_of(train)), "taught the router"),
+        (router_memory(router), "certified this router before"),
+    ):
         again = [name or prompt for name, prompt in mine if (name, prompt) in used]
         if len(again) > (0 if queries.ids is not None else len(mine) / 2):  # prompts alone may repeat by chance
             raise SaveRouterError(

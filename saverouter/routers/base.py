@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from inspect import signature
+from pathlib import Path
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
 from ..errors import SaveRouterError, number, one_of, seed_of, share, whole
-from ..files import unkept
-from ..judging import Policy, masked, threshold_policies
+from ..files import keeping
+from ..judging import Certificate, Policy, masked, threshold_policies
 from ..workloads import Asked, Feedback, Queries, model_means
 
 ORBIT = ("early", "late")
@@ -31,6 +31,7 @@ class Router(BaseEstimator):
     label : the name in tables
     reconstructed : True where the method's source is not public, so that parts of it are our reading
     deviation : where this code departs from the published configuration, in a few words for the notes of a table
+    policy_, certificate_, provenance_ : of a router that ``load_router`` gave, what was saved with it
     synthetic_best_point : True where the paper's evaluation of this router added a point that no policy realises,
         see ``evaluate``
     """
@@ -40,6 +41,10 @@ class Router(BaseEstimator):
     deviation = ""
     synthetic_best_point = False
     may_be_none: tuple[str, ...] = ()  # whole-numbered options that have a meaning for None
+    holds = "what it learnt: no prompt and no outcome"  # what a saved router consists of, in words
+    policy_: Policy | None = None
+    certificate_: Certificate | None = None
+    provenance_: dict | None = None
 
     def fit(self, queries: Queries, feedback: Feedback) -> Router:
         """Learn from outcomes bought through ``feedback``, whose rows are the rows of ``queries``."""
@@ -53,6 +58,7 @@ class Router(BaseEstimator):
                 "fit(train.queries, train.feedback())"
             )
         self.models_ = tuple(getattr(feedback, "models", queries.models))
+        self.policy_ = self.certificate_ = self.provenance_ = None  # they belonged to what it had learnt before
         self.own_vectors_ = 0 if queries.vectors is None else queries.vectors.shape[1]
         try:
             self._fit(queries, feedback)
@@ -78,6 +84,9 @@ class Router(BaseEstimator):
                 f"fit was given a {type(queries).__name__} and a {type(feedback).__name__}; expected queries, then the "
                 "feedback that sells their outcomes: fit(train.queries, train.feedback())"
             )
+        self._refuse_options()
+
+    def _refuse_options(self) -> None:
         for name, option in signature(type(self)).parameters.items():
             value = getattr(self, name, None)
             if name == "seed":
@@ -129,20 +138,50 @@ class Router(BaseEstimator):
         """(n, M) quality, -inf where a model cannot be asked, and cost: all that a policy needs to know."""
         return self._estimates(self._queries(queries))
 
-    def route(self, queries: Asked, cost_weight: float = 0.0, *, policy: Policy | None = None) -> np.ndarray:
+    def route(
+        self, queries: Asked, cost_weight: float = 0.0, *, policy: Policy | None = None, keep: bool = False
+    ) -> np.ndarray:
         """The model for each query: argmax of quality - cost_weight x cost relative to the dearest model.
 
         ``policy`` serves by an operating point instead (``result.policy``, ``certificate.policy``): a query is then
-        served alike whether it comes alone or with others. Of plain prompts nothing is kept on disk, as there may be any
-        number; those of a workload are encoded once.
+        served alike whether it comes alone or with others. Nothing is kept on disk, as there may be any number of
+        prompts, unless ``keep`` asks for their vectors to be.
         """
         number("cost_weight", cost_weight)
         if policy is not None:
             self._refuse_policy(policy, cost_weight)
-        with nullcontext() if isinstance(getattr(queries, "queries", queries), Queries) else unkept():
+        with keeping(keep):
             queries = self._queries(queries)
             chosen = self._choose(queries, cost_weight) if policy is None else policy.choice(*self._estimates(queries))
         return np.asarray(self.models_, dtype=object)[chosen]
+
+    def save(self, folder: str | Path, *, policy: Policy | None = None, certificate: Certificate | None = None) -> Path:
+        """Keep the fitted router in a folder, for ``saverouter.load_router``: arrays and JSON, no pickle.
+
+        Prompts and outcomes of training stay behind, but for a kNN, which consists of outcomes (``holds`` says what of them
+        a router keeps). The vocabularies hold words that two prompts or more have in common, and task labels are named.
+        A ``policy`` and a ``certificate`` are kept with it; a certificate's policy, or what the router was loaded with, need
+        not be given again. A router saved in that folder before stays whole until the new one is.
+        """
+        from .saving import save_router
+
+        if certificate is None and policy is None:
+            policy, certificate = self.policy_, self.certificate_
+        policy = certificate.policy if policy is None and certificate is not None else policy
+        for given in [policy] if certificate is None else [policy, certificate.policy]:
+            if given is not None:
+                self._refuse_policy(given, 0.0)
+        return save_router(self, folder, policy, certificate)
+
+    def _state(self) -> dict:
+        """What it learnt, by name, for ``save``: arrays, lists of texts, words and numbers."""
+        raise SaveRouterError(
+            f"{type(self).__name__} cannot be saved: SaveRouter and KNN can; fit it again where it is needed"
+        )
+
+    def _restore(self, state) -> None:
+        """Take back what ``_state`` gave; ``state.array(name, rows, columns)`` refuses what is of another shape."""
+        self._state()
 
     def _refuse_policy(self, policy, cost_weight: float) -> None:
         if not isinstance(policy, Policy):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
+from ..encoders import MINILM_WIDTH
 from .base import DenseRouter
 from .shared.neighbours import distances, nearest, neighbour_mean, weight_matrix
 
@@ -23,7 +24,8 @@ class KNN(DenseRouter):
 
     A neighbour counts by the inverse of its distance. Neighbours that equal the query, with a distance below 1e-12
     in float32 as in ORBIT, leave the others without weight. A model without an outcome among the neighbours is given its
-    mean over all that was bought.
+    mean over all that was bought. Outcomes are all that it learns: a saved kNN holds the training queries' vectors and every
+    outcome bought, though no prompt.
     """
 
     label = "kNN"
@@ -35,7 +37,22 @@ class KNN(DenseRouter):
         self.seed = seed
 
     def _learn(self, vectors, quality, cost, queries):
-        self.vectors_, self.quality_, self.cost_ = vectors, quality, cost
+        # In the order in which they are saved: another one may round otherwise.
+        self.vectors_, self.quality_, self.cost_ = np.ascontiguousarray(vectors), quality, cost
+
+    holds = "vectors of the training queries and, row by row, the outcomes that were bought; no prompt"
+
+    def _state(self):
+        names = ("vectors_", "quality_", "cost_", "mean_quality_", "mean_cost_")
+        return {name: getattr(self, name) for name in names} | {"cost_range_": np.stack(self.cost_range_)}
+
+    def _restore(self, state):
+        size = len(self.models_)
+        self.vectors_ = state.array("vectors_", None, self.own_vectors_ or MINILM_WIDTH)
+        for name in ("quality_", "cost_"):
+            setattr(self, name, state.array(name, len(self.vectors_), size, missing=True))
+        self.mean_quality_, self.mean_cost_ = state.array("mean_quality_", size), state.array("mean_cost_", size)
+        self.cost_range_ = tuple(state.array("cost_range_", 2, size))
 
     def _predict(self, vectors, queries):
         parts, start = [], 0

@@ -7,10 +7,10 @@ import sys
 import numpy as np
 import pytest
 
-from saverouter import progress
-from saverouter.encoders import minilm
+from saverouter import SaveRouterError, progress
+from saverouter.encoders import minilm, vector_store
 from saverouter.encoders.vector_store import VectorStore
-from saverouter.files import unkept
+from saverouter.files import keeping, unkept
 
 
 def stand_in(asked):
@@ -45,6 +45,10 @@ def test_what_passes_once_is_not_kept_and_what_is_known_is_not_encoded_again(own
         assert minilm.minilm_vectors(numbered(*range(40)))[:, 0].tolist() == [*range(40)]
     minilm.minilm_vectors(numbered(100))  # too few to be looked for
     assert sorted(own_cache.rglob("*.npy")) == files and len(asked) == len(set(asked)) == 41
+    with keeping(True):  # asked for, so that even one is kept, and found
+        for _ in range(2):
+            assert minilm.minilm_vectors(numbered(200))[:, 0].tolist() == [200]
+    assert len(asked) == len(set(asked)) == 42 and len(list(own_cache.rglob("*.npy"))) == len(files) + 1
 
 
 def test_an_interruption_loses_only_the_part_at_work(own_cache, monkeypatch):
@@ -75,15 +79,85 @@ def test_an_emptied_store_is_filled_again(own_cache, monkeypatch):
     assert minilm.minilm_vectors(numbered(*range(20)))[:, 0].tolist() == [*range(20)] and len(asked) == 40
 
 
-def test_many_files_are_not_open_at_once(own_cache):
-    store, wanted = VectorStore(own_cache, "a", "things"), {bytes([n, *[0] * 15]): n for n in range(200)}
+def things(*numbers):
+    return {bytes([number % 256, number // 256, *[0] * 14]): number for number in numbers}
+
+
+def encoded(numbers):
+    return np.array([[number, 1] for number in numbers], np.float32)
+
+
+def test_small_files_are_merged_and_few_are_open_at_once(own_cache):
+    store, wanted = VectorStore(own_cache, "a", "things"), things(*range(700))
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (100, before[1]))
     try:
-        found = store.complete(wanted, lambda things: np.array([[thing] for thing in things], np.float32), part=1)
-        assert len(list(own_cache.glob("*.npy"))) == 200 and [int(found[key][0]) for key in wanted] == [*range(200)]
+        found = store.complete(wanted, encoded, part=1)
+        files = [path for path in own_cache.rglob("*") if path.is_file()]
+        assert len(files) <= 3 * (vector_store.MERGED - 1)  # of one vector, of 16, of 256
+        assert [int(found[key][0]) for key in wanted] == [*range(700)]
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    vector_store._index_of.cache_clear()  # as another process sees it
+    again = VectorStore(own_cache, "a", "things", width=2).complete(wanted, None, part=1)
+    assert [int(again[key][0]) for key in wanted] == [*range(700)]
+
+
+def test_a_file_that_another_process_merged_is_found_again(own_cache):
+    store, wanted, other = VectorStore(own_cache, "a", "things"), things(*range(15)), things(15)
+    store.complete(wanted, encoded, part=1)
+    mine = vector_store._index_of(own_cache)
+    vector_store._index_of.cache_clear()
+    store.complete(other, encoded, part=1)
+    (merged,) = own_cache.glob("*.npy")
+    mine.update = lambda width: []  # as if it had looked a moment before
+    asked = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(vector_store, "_index_of", lambda folder: mine)
+        found = store.complete(wanted, lambda numbers: asked.extend(numbers) or encoded(numbers), part=4)
+    assert [int(found[key][0]) for key in wanted] == sorted(asked) == [*range(15)]  # at worst, encoded once more
+
+
+@pytest.mark.parametrize("damage", ["nan", "infinite", "truncated", "empty", "text", "pickle", "width", "fields"])
+def test_what_is_damaged_is_encoded_again_and_said(own_cache, caplog, damage):
+    store, wanted = VectorStore(own_cache, "a", "things", width=2), things(*range(10))
+    store.complete(wanted, encoded, part=10)
+    (path,) = own_cache.glob("*.npy")
+    shard, whole = np.load(path), path.read_bytes()
+    if damage in ("nan", "infinite"):
+        shard["vector"][3, 1] = {"nan": np.nan, "infinite": -np.inf}[damage]
+        np.save(path, shard)
+    elif damage == "width":
+        np.save(path, np.zeros(10, dtype=[("key", np.uint8, 16), ("vector", np.float32, 3)]))
+    elif damage == "fields":
+        np.save(path, np.zeros((10, 2), np.float32))
+    elif damage == "pickle":
+        np.save(path, np.array([print], dtype=object), allow_pickle=True)
+    else:
+        path.write_bytes({"truncated": whole[:-7], "empty": b"", "text": b"a vector, surely"}[damage])
+    vector_store._index_of.cache_clear()
+    with caplog.at_level("INFO", logger="saverouter"):
+        found = store.complete(wanted, encoded, part=10)
+    assert [int(found[key][0]) for key in wanted] == [*range(10)] and np.isfinite(list(found.values())).all()
+    assert "in the cache is damaged and is removed; what was in it is encoded again" in caplog.text
+    vector_store._index_of.cache_clear()
+    assert len(store.complete(wanted, None, part=10)) == 10  # mended
+
+
+def test_an_encoder_that_gives_no_number_is_refused_and_nothing_is_kept(own_cache):
+    store = VectorStore(own_cache, "MiniLM", "prompts")
+    with pytest.raises(SaveRouterError, match="MiniLM gave a vector that is not finite for one of 4 prompts"):
+        store.complete(things(*range(4)), lambda numbers: np.full((len(numbers), 2), np.nan), part=10)
+    assert not list(own_cache.glob("*.npy"))
+
+
+def test_the_limit_of_the_cache_holds_while_it_is_filled(own_cache, monkeypatch):
+    monkeypatch.setattr(minilm, "_encode", stand_in([]))
+    monkeypatch.setenv("SAVEROUTER_CACHE_GB", "0.001")
+    for start in range(0, 2000, 400):
+        vectors = minilm.minilm_vectors(numbered(*range(start, start + 400)))
+        assert vectors[:, 0].tolist() == [*range(start, start + 400)]
+        assert sum(path.stat().st_size for path in own_cache.rglob("*.npy")) <= 1e6
 
 
 SHARING = """

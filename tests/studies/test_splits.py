@@ -58,7 +58,9 @@ def test_budgets_end_with_everything(works):
         ours = found[(found["workload"] == work.name) & (found["variant"] == "SaveRouter")]
         assert ours["k"].max() == len(work.models) and ours.loc[ours["is_third"], "k"].unique().size == 1
         last = found[(found["workload"] == work.name) & (found["k"] == len(work.models))]
-        assert (last.groupby("seed")["supervision_cost"].agg(np.ptp) < 1e-9).all()  # then it does not matter how one buys
+        assert (
+            last.groupby("seed")["supervision_cost"].agg(np.ptp) < 1e-9
+        ).all()  # then it does not matter how one buys
 
 
 def test_tables_in_words(table):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from ...encoders import ResidualFeatures
+from ...encoders import MINILM_WIDTH, ResidualFeatures
 from ...errors import SaveRouterError, share
 from ...judging import masked, saverouter_policies
 from ...workloads import Asked
@@ -15,8 +15,8 @@ from .acquisition import acquire, within_groups
 from .capability import Observations, additive_prior, cost_table, residual_weights, shrunken
 from .grouping import Grouper
 
+TERMS = ("words", "characters")  # whose vocabularies the features have
 PART = 25_000  # queries whose words are turned into features at a time
-KEPT_ROWS = 100_000  # features of longer lists are not kept on disk: they would take gigabytes
 
 
 class SaveRouter(Router):
@@ -41,8 +41,8 @@ class SaveRouter(Router):
     seed : of grouping and acquisition
     policy : the former name of ``acquisition``, which it overrides where it is given
 
-    After ``fit``: ``groups_`` (of the training queries), ``grouper_``, ``observations_``, ``group_quality_``,
-    ``group_cost_``, ``model_cost_`` and the residual's ``weights_`` and ``intercepts_``.
+    After ``fit``: ``groups_`` (of the training queries), ``grouper_``, ``observations_``, ``bought_`` (how many by group and
+    model), ``group_quality_``, ``group_cost_``, ``model_cost_`` and the residual's ``weights_`` and ``intercepts_``.
     """
 
     label = "SaveRouter"
@@ -100,9 +100,9 @@ class SaveRouter(Router):
 
     def _learn(self, queries, rows, models, quality, cost):
         """Everything after the purchase; the outcomes given are all it uses."""
-        self.features_ = ResidualFeatures().fit(queries.prompts) if self.residual_scale else None
+        self.features_ = ResidualFeatures() if self.residual_scale else None
         self._learn_from(
-            None if self.features_ is None else self.features_.transform(queries.prompts, queries.vectors),
+            None if self.features_ is None else self.features_.fit_transform(queries.prompts, queries.vectors),
             Observations.of(rows, models, quality, cost, self.groups_, self.grouper_.n_groups_, len(self.models_)),
         )
 
@@ -110,6 +110,7 @@ class SaveRouter(Router):
         self.observations_ = seen
         counts, sums = seen.table(), seen.table(seen.quality)
         prior = additive_prior(counts, sums, self.prior_ridge)
+        self.bought_ = counts
         self.group_quality_ = shrunken(counts, sums, prior, self.shrinkage)
         self.group_cost_, self.model_cost_ = cost_table(seen)
         if features is None:
@@ -118,6 +119,27 @@ class SaveRouter(Router):
             seen, prior, features, shrinkage=self.shrinkage, ridge=self.residual_ridge,
             min_observations=self.min_observations, tolerance=self.residual_tolerance,
         )  # fmt: skip
+
+    def _state(self):
+        state = {name: getattr(self, name) for name in ("bought_", "group_quality_", "group_cost_", "model_cost_")}
+        if self.features_ is not None:
+            state |= {"weights_": self.weights_, "intercepts_": self.intercepts_}
+            for kind, (terms, idf) in zip(TERMS, self.features_.vocabularies, strict=True):
+                state |= {kind: terms, f"{kind}_idf": idf}
+        return state | self.grouper_.state()
+
+    def _restore(self, state):
+        size = len(self.models_)
+        self.grouper_ = Grouper(self.grouping, self.seed).restore(state, self.own_vectors_ or MINILM_WIDTH)
+        for name in ("bought_", "group_quality_", "group_cost_"):
+            setattr(self, name, state.array(name, self.grouper_.n_groups_, size))
+        self.model_cost_, self.features_ = state.array("model_cost_", size), None
+        if self.residual_scale:
+            terms = [state.texts(kind) for kind in TERMS]
+            idf = [state.array(f"{kind}_idf", len(known)) for kind, known in zip(TERMS, terms, strict=True)]
+            self.features_ = ResidualFeatures.of(list(zip(terms, idf, strict=True)))
+            self.weights_ = state.array("weights_", sum(map(len, terms)) + self.own_vectors_, size)
+            self.intercepts_ = state.array("intercepts_", size)
 
     def predict_groups(self, queries: Asked) -> np.ndarray:
         """The group of each query, recognised from its vector."""
@@ -132,16 +154,15 @@ class SaveRouter(Router):
         groups = self.predict_groups(queries)
         return self.group_cost_[groups]
 
-    def _quality(self, queries, groups, keep: bool = True) -> np.ndarray:
+    def _quality(self, queries, groups) -> np.ndarray:
         """Long lists are taken in parts: the features of all their words need not fit in memory at once."""
         if self.features_ is None:
             return self.group_quality_[groups]
-        keep = keep and len(queries) <= KEPT_ROWS
         quality = np.empty((len(queries), len(self.models_)))
         for start in range(0, len(queries), PART):
             part = slice(start, start + PART)
             some = queries.take(part)
-            features = self.features_.transform(some.prompts, some.vectors, keep=keep)
+            features = self.features_.transform(some.prompts, some.vectors)
             quality[part] = self._with_residual(features, groups[part])
         return quality
 

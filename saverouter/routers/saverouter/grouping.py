@@ -67,6 +67,7 @@ class Grouper:
         self.accuracy_ = float((classifier.predict(vectors) == groups).mean())
         if self.kind == "auto" and self.accuracy_ < MIN_TRAIN_ACCURACY:
             return False
+        classifier.coef_ = np.ascontiguousarray(classifier.coef_)  # as it is saved: another order may round otherwise
         self._model = classifier
         self._settle("labels", groups)
         return True
@@ -77,6 +78,40 @@ class Grouper:
             min(size, len(vectors)), n_init=3, batch_size=min(2048, len(vectors)), random_state=self.seed
         )
         return clusters.fit(vectors)
+
+    def state(self) -> dict:
+        """What recognising groups needs: no group of a training query."""
+        state = {"groups": self.n_groups_, "groups_kind": self.kind_, "groups_accuracy": self.accuracy_}
+        state["group_names"] = [self.name(group) for group in range(self.n_groups_)]
+        if self._model is not None and self.kind_ == "latent":
+            state["group_centres"] = self._model.cluster_centers_
+        elif self._model is not None:
+            state |= {"group_weights": self._model.coef_, "group_intercepts": self._model.intercept_}
+        return state
+
+    def restore(self, state, width: int) -> Grouper:
+        """As after ``fit`` on vectors of that ``width``, without the training queries' groups."""
+        self.n_groups_ = size = state.whole("groups", least=1)
+        self.kind_ = state.word("groups_kind", GROUPINGS[1:])
+        self.accuracy_, names, self._model = state.number("groups_accuracy"), state.texts("group_names", size), None
+        if self.kind_ == "labels":
+            self.labels_, rows = np.array(names), 1 if size == 2 else size
+            self._model = LogisticRegression()
+            self._model.coef_ = state.array("group_weights", rows, width)
+            self._model.intercept_ = state.array("group_intercepts", rows)
+        elif self.kind_ == "latent":
+            self._model = MiniBatchKMeans(size)
+            self._model.cluster_centers_ = state.array("group_centres", size, width)
+            self._model._n_threads = 1  # set by scikit-learn's fit; its predict asks for it
+        elif size != 1:
+            state.refuse(f"has {size} groups of kind 'global'")
+        return self
+
+    def name(self, group: int) -> str:
+        """What to call a group: its task, where it is one."""
+        return (
+            str(self.labels_[group]) if self.kind_ == "labels" else "all" if self.n_groups_ == 1 else f"cluster {group}"
+        )
 
     def predict(self, queries: Queries) -> np.ndarray:
         """Groups of new queries; a single group needs no vectors."""

@@ -35,7 +35,9 @@ def path(certificate: Certificate, ax: Axes) -> Axes:
         ax.plot(100 * certificate.share, certificate.bound, "o", ms=10, color=ACCENT, mec="white", mew=1.4, zorder=4)
         ax.annotate(f"kept: leaves the reference\non {certificate.share:.0%} of queries", (100 * certificate.share, certificate.bound),
                     xytext=(-8, -10), textcoords="offset points", ha="right", va="top", color=ACCENT, fontsize=10)  # fmt: skip
-    ax.set(xlabel="queries that leave the reference, %", ylabel="points of quality against the reference", xlim=(0, 100))
+    ax.set(
+        xlabel="queries that leave the reference, %", ylabel="points of quality against the reference", xlim=(0, 100)
+    )
     return ax
 
 
@@ -52,7 +54,17 @@ def differences(table: pd.DataFrame, ax: Axes, margin: float) -> Axes:
             y = -step * place - row
             found = table[(table["workload"] == name) & (table["chosen on"] == way)]["difference"]
             held = (found >= -margin).sum()
-            ax.plot(found.clip(lower=-FURTHEST), y + rng.uniform(-0.22, 0.22, len(found)), "o", ms=5, color=shade, alpha=0.6, mec="white", mew=0.3, ls="")
+            ax.plot(
+                found.clip(lower=-FURTHEST),
+                y + rng.uniform(-0.22, 0.22, len(found)),
+                "o",
+                ms=5,
+                color=shade,
+                alpha=0.6,
+                mec="white",
+                mew=0.3,
+                ls="",
+            )
             ax.annotate(f"{held} of {len(found)}", (1, y), xycoords=("axes fraction", "data"), xytext=(5, 0), va="center",
                         textcoords="offset points", color=shade if shade != GREY else SOFT, fontsize=9)  # fmt: skip
             ticks[y] = (way, shade if shade != GREY else SOFT)
@@ -61,7 +73,11 @@ def differences(table: pd.DataFrame, ax: Axes, margin: float) -> Axes:
     ax.set_yticks(list(ticks), [way for way, _ in ticks.values()])
     for tick, (_, shade) in zip(ax.get_yticklabels(), ticks.values(), strict=True):
         tick.set(color=shade, fontsize=9.5)
-    ax.set(ylim=(-step * len(names) + 0.6, 1.0), xlim=(-FURTHEST - 0.5, None), xlabel="points of quality against the reference")
+    ax.set(
+        ylim=(-step * len(names) + 0.6, 1.0),
+        xlim=(-FURTHEST - 0.5, None),
+        xlabel="points of quality against the reference",
+    )
     ax.grid(False, axis="y")
     return ax
 
