@@ -26,6 +26,7 @@ VARIANTS = {
     "without query residual": {"residual_scale": 0.0},
     "global group": {"grouping": "global"},
 }
+FEWEST = 4  # values from which an interval says something
 # columns of ``designs.without_router`` and what they are called here
 NEEDED = {
     "points below the best": "margin", "cost_ratio": "router", "cheapest single model": "model", "its cost ratio": "single",
@@ -134,12 +135,12 @@ def ceilings_on_splits(
 
 
 def over_splits(table: pd.DataFrame, value: str, keys: Iterable[str]) -> pd.DataFrame:
-    """One row for each combination of the keys: on how many splits a value is finite, its mean and 95% interval over those,
-    and its quartiles over all splits, infinite ones among them."""
+    """One row for each combination of the keys: on how many splits a value is finite, its mean over those, with a 95% interval
+    where there are four or more, and its quartiles over all splits, infinite ones among them."""
     rows, keys = [], list(keys)
     for names, runs in table.groupby(keys, sort=False):
         reached = runs[value][np.isfinite(runs[value])]
-        low, high = interval(reached) if len(reached) else (np.nan, np.nan)
+        low, high = interval(reached) if len(reached) >= FEWEST else (np.nan, np.nan)
         early, median, late = np.quantile(runs[value], (0.25, 0.5, 0.75), method="inverted_cdf")
         rows.append(dict(zip(keys, names, strict=True)) | {
             "splits": len(runs), "reached": len(reached), "mean": reached.mean(), "from": low, "to": high,
@@ -155,12 +156,16 @@ def in_words(ratios: pd.DataFrame, paid: pd.DataFrame) -> pd.DataFrame:
     """
     both = ratios.merge(paid[["workload", "method", "median"]], on=["workload", "method"], suffixes=("", "_payback"))
     both["entry"] = [
-        f"{row.mean:.3f} ({row.low:.3f} to {row.high:.3f}) / {short(row.median_payback)} / {row.reached} of {row.splits}"
-        if row.reached else f"not reached on any of {row.splits}"
-        for row in both.rename(columns={"from": "low", "to": "high"}).itertuples()
+        f"{_with_interval(row)} / {short(row['median_payback'])} / {row['reached']} of {row['splits']}"
+        if row["reached"] else f"not reached on any of {row['splits']}"
+        for row in both.to_dict("records")
     ]  # fmt: skip
     wide = both.pivot(index="method", columns="workload", values="entry")
     return wide.loc[both["method"].unique(), both["workload"].unique()].rename_axis(columns=None)
+
+
+def _with_interval(row: dict) -> str:
+    return f"{row['mean']:.3f}" + (f" ({row['from']:.3f} to {row['to']:.3f})" if np.isfinite(row["from"]) else "")
 
 
 def first_on_each_split(table: pd.DataFrame, margin: float = 0.0) -> pd.DataFrame:

@@ -37,10 +37,12 @@ def test_a_point_less_never_costs_more(table):
 
 
 def test_over_splits_counts_what_is_not_reached():
-    frame = pd.DataFrame({"w": "x", "value": [1.0, 2.0, 3.0, np.inf]})
+    frame = pd.DataFrame({"w": "x", "value": [1.0, 2.0, 2.0, 3.0, np.inf]})
     row = splits.over_splits(frame, "value", ["w"]).iloc[0]
-    assert (row["splits"], row["reached"], row["mean"]) == (4, 3, 2.0)
+    assert (row["splits"], row["reached"], row["mean"]) == (5, 4, 2.0)
     assert row["from"] < 2 < row["to"] and row["median"] == 2 and row["late"] == 3
+    few = splits.over_splits(frame[1:], "value", ["w"]).iloc[0]
+    assert few["reached"] == 3 and np.isnan(few["from"])  # three values have no interval worth drawing
     nothing = splits.over_splits(frame.assign(value=np.inf), "value", ["w"]).iloc[0]
     assert nothing["reached"] == 0 and np.isinf(nothing["median"]) and np.isnan(nothing["mean"])
 

@@ -40,7 +40,7 @@ def ceilings(table: pd.DataFrame, ax: Axes) -> Axes:
         for kind, (label, marker, size, shade, filled) in KINDS.items():
             row = rows.loc[kind]
             at = row["mean"] if row["reached"] else 1.21
-            if kind == "router" and row["reached"] > 1:
+            if kind == "router" and np.isfinite(row["from"]):
                 ax.plot([row["from"], row["to"]], [place, place], color=shade, lw=2.5, zorder=3)
             ax.plot(at, place, marker, ms=size, color=shade, mfc=shade if filled else "none", mew=2 if marker == "|" else 1.6,
                     ls="", label=label, zorder=4 if kind == "router" else 3)  # fmt: skip
@@ -99,43 +99,42 @@ def verdicts(found: pd.DataFrame) -> Figure:
     """Statements down, workloads across: the measured value with its interval, on blue where the statement holds, on orange
     where it does not, on white where the splits cannot tell. ``found`` is the frame of ``general_statements`` with ``shown``."""
     statements, names = (list(dict.fromkeys(found[column])) for column in ("statement", "workload"))
-    figure, ax = plt.subplots(figsize=(11.4, 0.62 * len(statements) + 1.4))
-    ax.set(xlim=(-3.05, len(names)), ylim=(-len(statements), 0.6))
+    figure, ax = plt.subplots(figsize=(11.4, 0.66 * len(statements) + 1.4))
+    ax.set(xlim=(-3.9, len(names)), ylim=(-len(statements), 0.6))
     ax.axis("off")
     for column, name in enumerate(names):
         ax.text(column + 0.5, 0.25, _plain(name), ha="center", va="center", color=INK, fontsize=10.5, fontweight="bold")
     for row, statement in enumerate(statements):
-        ax.text(-3.03, -row - 0.5, statement, va="center", color=INK, fontsize=10.5)
+        ax.text(-3.87, -row - 0.5, statement, va="center", color=INK, fontsize=10.5)
         for column, name in enumerate(names):
             cell = found[(found["statement"] == statement) & (found["workload"] == name)].iloc[0]
             box = plt.Rectangle(
                 (column + 0.03, -row - 0.96), 0.94, 0.92, fc=SHADES.get(cell["here"], "white"), ec="#d5dae0", lw=0.8
             )
             ax.add_patch(box)
-            mark = {HOLDS: "✓ ", FAILS: "✗ "}.get(cell["here"], "~ ")
-            ax.text(column + 0.5, -row - 0.5, mark + cell["shown"], ha="center", va="center", color=INK, fontsize=8.8)
+            value, _, between = cell["shown"].partition(" (")
+            mark = {HOLDS: "✓", FAILS: "✗"}.get(cell["here"], "~")
+            ax.text(column + 0.5, -row - 0.36, f"{mark} {value}", ha="center", va="center", color=INK, fontsize=10)
+            ax.text(column + 0.5, -row - 0.7, between.rstrip(")"), ha="center", va="center", color=SOFT, fontsize=8.5)
     return figure
 
 
-def traits(table: pd.DataFrame, measures: Iterable[str], ax: Iterable[Axes]) -> None:
+def traits(table: pd.DataFrame, measures: Iterable[str], panels: Iterable[Axes]) -> None:
     """What a router saves against traits of the workload, a panel per trait: recorded workloads filled, simulated hollow."""
-    for panel, measure in zip(ax, measures, strict=True):
-        for row in table.to_dict("records"):
+    for panel, measure in zip(panels, measures, strict=True):
+        rows = table.sort_values(measure).to_dict("records")
+        for row, (shift, across, down) in zip(rows, PLACES * len(rows), strict=False):
             shade = SOFT if row["simulated"] else ACCENT
-            panel.plot(
-                row[measure],
-                100 * row["saved"],
-                "o",
-                ms=9,
-                color=shade,
-                mfc="white" if row["simulated"] else shade,
-                mew=1.6,
-            )
-            panel.annotate(_plain(row["workload"]), (row[measure], 100 * row["saved"]), xytext=(0, 8), textcoords="offset points",
-                           ha="center", fontsize=8.5, color=shade)  # fmt: skip
-        panel.axhline(0, color=INK, lw=1)
+            at = row[measure], 100 * row["saved"]
+            panel.plot(*at, "o", ms=9, color=shade, mfc="white" if row["simulated"] else shade, mew=1.6)
+            panel.annotate(_plain(row["workload"]), at, xytext=shift, textcoords="offset points", ha=across, va=down,
+                           fontsize=8.5, color=shade)  # fmt: skip
+        panel.axhline(0, color=INK, lw=1, zorder=0)
         panel.set(xlabel=measure)
-        panel.margins(x=0.18, y=0.15)
+        panel.margins(x=0.2, y=0.2)
+
+
+PLACES = [((0, 8), "center", "bottom"), ((0, -8), "center", "top")]  # of a name: above and below, in turn
 
 
 def _plain(name: str) -> str:
