@@ -12,16 +12,20 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pandas as pd
+from scipy import stats
 
 from ..judging import Always, certify, evaluate
 from ..paper import paper_options
+from ..paper.claims import FAILS, HOLDS, UNTOLD
 from ..routers import SaveRouter
 from ..workloads import Workload, model_means
+from .intervals import interval
 from .runs import kept
 from .splits import third_of
 
 SIZES = (250, 500, 1_000, 2_000, 4_000)
 HORIZONS = (10_000, 100_000, 1_000_000)
+NOTHING = 1e-9
 PLUG_IN, ON_TEST, CERTIFIED = "router's own estimates", "test outcomes", "certificate"
 
 
@@ -157,3 +161,99 @@ def bills(table: pd.DataFrame, horizons: Iterable[int] = HORIZONS) -> pd.DataFra
     and serving. Fresh queries are extra calls, not served traffic."""
     upfront = table["training"] + table["certificate"]
     return table.assign(**{f"bill {horizon}": upfront / horizon + 1 - table["saving"] for horizon in horizons})
+
+
+def anchored(works: Iterable[Workload], seeds: Sequence[int], margins: Sequence[float] = (0.0, 1.0)) -> pd.DataFrame:
+    """Whether a run reaches a target and saves, and what, without and with the path's policies among the operating points."""
+    asked = {"margins": list(map(float, margins))}
+    return pd.DataFrame(
+        [row for work in works for seed in seeds for row in kept(_one_anchored, work, seed=int(seed), **asked)]
+    )
+
+
+def _one_anchored(work: Workload, seed: int, margins: list[float]) -> list[dict]:
+    learn, test = work.split(seed=seed)
+    router, paid = _fitted(work, learn, seed)
+    plain = evaluate(router, test, supervision_cost=paid)
+    more = evaluate(router, test, supervision_cost=paid, anchored=plain.reference.model)
+    rows = []
+    for margin in margins:
+        row = {"workload": work.name, "seed": seed, "points below": margin}
+        for name, result in (("", plain), (" anchored", more)):
+            saving = max(0.0, 1 - result.at(margin=margin).cost_ratio)
+            row |= {f"reached{name}": saving > NOTHING, f"saving{name}": saving}
+        rows.append(row)
+    return rows
+
+
+def by_way(table: pd.DataFrame, margin: float) -> pd.DataFrame:
+    """One row per workload and way to choose: share of runs within the margin and mean saving, with 95% intervals."""
+    rows = []
+    for (workload, way), runs in table.groupby(["workload", "chosen on"], sort=False):
+        within = int((runs["difference"] >= -margin - NOTHING).sum())
+        rows.append({
+            "workload": workload, "chosen on": way, "fresh": int(runs["fresh"].max()), "runs": len(runs),
+            **dict(zip(("kept", "kept from", "kept to"), _share(within, len(runs)), strict=True)),
+            **dict(zip(("saving", "saving from", "saving to"), _mean(runs["saving"]), strict=True)),
+            "worst": runs["difference"].min(),
+        })  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def in_words(ways: pd.DataFrame) -> pd.DataFrame:
+    """The frame of ``by_way`` as it is read."""
+    rows = [
+        {"workload": row["workload"], "chosen on": row["chosen on"], "fresh queries": f"{row['fresh']:,}",
+         "within the margin": f"{row['kept']:.0%} ({row['kept from']:.0%} to {row['kept to']:.0%})",
+         "worst run, points": f"{row['worst']:+.1f}",
+         "saving": f"{row['saving']:.0%} ({row['saving from']:.0%} to {row['saving to']:.0%})"}
+        for row in ways.to_dict("records")
+    ]  # fmt: skip
+    return pd.DataFrame(rows).set_index(["workload", "chosen on"])
+
+
+def statements(same: pd.DataFrame, mixed: pd.DataFrame, confidence: float, margin: float) -> pd.DataFrame:
+    """What is said of the ways to choose, over all workloads: the measured value, its 95% interval, and whether it holds.
+
+    ``same`` holds the runs of ``promises`` with one number of fresh queries per workload, ``mixed`` is that of ``other_mix``.
+    """
+    way = {name: runs.set_index(["workload", "seed"]) for name, runs in same.groupby("chosen on")}
+    within = {name: int((runs["difference"] >= -margin - NOTHING).sum()) for name, runs in way.items()}
+    certified, size = way[CERTIFIED], len(way[CERTIFIED])
+    lead = way[ON_TEST]["saving"] - certified["saving"]
+    bill = bills(certified)
+    asked = {
+        "A certificate keeps its promise as often as it says": (_share(within[CERTIFIED], size), confidence),
+        "The router's own estimates keep it less often than that": (_less(_share(within[PLUG_IN], size)), 1 - confidence),
+        "A certified policy saves": (_mean(certified["saving"]), 0.0),
+        "Choosing on test outcomes would save more": (_mean(lead), 0.0),
+        **{f"With a certificate the whole bill over {horizon:,} queries is below the reference's":
+           (_mean(1 - bill[f"bill {horizon}"]), 0.0) for horizon in HORIZONS},
+    }  # fmt: skip
+    if len(mixed):
+        held = int((mixed["other mix"] >= -margin - NOTHING).sum())
+        asked["A promise certified on other tasks is kept less often"] = (
+            _less(_share(held, len(mixed))),
+            1 - confidence,
+        )
+    rows = {
+        name: {"here": HOLDS if low > wanted else FAILS if high < wanted else UNTOLD, "measured": f"{value:.2f}",
+               "95% interval": f"{low:.2f} to {high:.2f}", "to be above": f"{wanted:.2f}"}
+        for name, ((value, low, high), wanted) in asked.items()
+    }  # fmt: skip
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("statement")
+
+
+def _share(count: int, size: int) -> tuple[float, float, float]:
+    found = stats.binomtest(count, size).proportion_ci()
+    return count / size, float(found.low), float(found.high)
+
+
+def _less(found: tuple[float, float, float]) -> tuple[float, float, float]:
+    """Of what is left to 1."""
+    value, low, high = found
+    return 1 - value, 1 - high, 1 - low
+
+
+def _mean(values: pd.Series) -> tuple[float, float, float]:
+    return float(values.mean()), *interval(values)

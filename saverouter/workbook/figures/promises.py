@@ -32,7 +32,8 @@ def path(certificate: Certificate, ax: Axes) -> Axes:
     if certificate.share:
         ax.plot(100 * certificate.share, certificate.bound, "o", ms=10, color=ACCENT, mec="white", mew=1.4, zorder=4)
         text = f"kept: leaves the reference\non {certificate.share:.0%} of queries"
-        ax.annotate(text, (100 * certificate.share, certificate.bound), xytext=(-8, -10), textcoords="offset points", ha="right", va="top", color=ACCENT, fontsize=10)  # fmt: skip
+        ax.annotate(text, (100 * certificate.share, certificate.bound), xytext=(-8, -10), textcoords="offset points",
+                    ha="right", va="top", color=ACCENT, fontsize=10)  # fmt: skip
     ax.set(
         xlabel="queries that leave the reference, %", ylabel="points of quality against the reference", xlim=(0, 100)
     )
