@@ -14,7 +14,8 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from ..judging import Always, certify, evaluate
+from ..judging import certify, evaluate
+from ..judging.policies import Always
 from ..paper import paper_options
 from ..paper.claims import FAILS, HOLDS, UNTOLD
 from ..routers import SaveRouter
