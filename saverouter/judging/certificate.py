@@ -14,7 +14,7 @@ import pandas as pd
 
 from ..errors import SaveRouterError, did_you_mean, number, one_of, share
 from ..workloads import Asked, Feedback, Queries
-from .asking import estimates, mean_costs
+from .asking import estimates, mean_costs, training_queries
 from .operating_points import masked
 from .path import PATH, Walk, thresholds
 from .policies import Always, Policy, Switch, policy_from
@@ -137,7 +137,7 @@ def certify(
         which a router keeps in memory only: after loading or copying one, give them.
     """
     _refuse_question(router, reference, margin, confidence, bound)
-    queries, train = Queries.of(queries), _training_queries(router, train)
+    queries, train = Queries.of(queries), training_queries(router, train, "certify")
     _refuse_used(router, queries, feedback, train)
     known = estimates(router, train)
     switch = Switch(reference=reference, prices=mean_costs(router, known[1]), models=router.models_)
@@ -174,16 +174,6 @@ def _refuse_question(router, reference: str, margin: float, confidence: float, b
     one_of("bound", bound, BOUNDS)
 
 
-def _training_queries(router, train: Asked | None) -> Queries:
-    train = getattr(router, "train_queries_", None) if train is None else train
-    if train is None:
-        raise SaveRouterError(
-            f"this {type(router).__name__} does not hold the queries it was fitted on (none are saved or copied); "
-            "give them: certify(..., train=train.queries)"
-        )
-    return Queries.of(train)
-
-
 def _refuse_used(router, queries: Queries, feedback: Feedback, train: Queries) -> None:
     """A promise rests on outcomes that nobody has seen."""
     size = len(feedback) if hasattr(feedback, "__len__") else len(feedback.available(queries))
@@ -198,7 +188,10 @@ def _refuse_used(router, queries: Queries, feedback: Feedback, train: Queries) -
             "of, since asking again after seeing an answer voids the confidence"
         )
     mine = names_of(queries)
-    for used, what in ((set(names_of(train)), "taught the router"), (router_memory(router), "certified this router before")):
+    for used, what in (
+        (set(names_of(train)), "taught the router"),
+        (router_memory(router), "certified this router before"),
+    ):
         again = [name or prompt for name, prompt in mine if (name, prompt) in used]
         if len(again) > (0 if queries.ids is not None else len(mine) / 2):  # prompts alone may repeat by chance
             raise SaveRouterError(

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from ..workloads import Feedback
-from .confidence import Wealth, betting, guarded, spread
+from .confidence import Wealth, betting, guarded, scatter
 from .policies import Switch
 
 STEPS = 100
@@ -81,7 +81,7 @@ class Walk:
 
     def drop(self) -> None:
         """Give up the first policy that does badly so far, and all cheaper ones: always allowed, and saves money."""
-        lost = self.sums + np.sqrt(spread(self.sums, self.squares, self.seen) + 1) < -self.delta * self.seen
+        lost = self.sums + np.sqrt(scatter(self.sums, self.squares, self.seen) + 1) < -self.delta * self.seen
         self.alive = _before_first(~lost[: self.alive])
 
     def guarded(self, feedback: Feedback, confidence: float) -> int:

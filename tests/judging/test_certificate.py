@@ -271,6 +271,27 @@ def test_betting_stops_when_all_is_decided():
     assert set(feedback.observations["row"]) == set(range(found.bought))
 
 
+def test_a_certificate_goes_on_the_bill():
+    router, _, fresh, test, spent = fitted(queries=3000)
+    found = sr.certify(router, fresh.queries, fresh.feedback(), reference="model-3", margin=3)
+    result = sr.evaluate(router, test, certificate=found, supervision_cost=spent)
+    assert result.selection == "certificate" and result.policy == found.policy and result.margin == 3
+    assert result.reference.model == "model-3" and result.certificate_cost == found.spent > 0
+    assert result.supervision_cost == pytest.approx(spent + found.spent)
+    alone = sr.evaluate(router, test, policy=found.policy, reference="model-3", supervision_cost=spent)
+    assert alone.cost_ratio == result.cost_ratio and alone.sa_bep < result.sa_bep and alone.selection == "given"
+    assert sr.evaluate(router, test, certificate=found, supervision_cost=spent, target=0.5).margin is None
+    with pytest.raises(sr.SaveRouterError, match="give one of the two"):
+        sr.evaluate(router, test, certificate=found, policy=found.policy, supervision_cost=spent)
+    with pytest.raises(sr.SaveRouterError, match="expected what certify"):
+        sr.evaluate(router, test, certificate=found.policy, supervision_cost=spent)
+    single = result.single  # the verdict names it first where it is no dearer
+    text = replace(result, singles=() if single is None else (result.reference,)).verdict()
+    assert (
+        "supervision and certificate are paid back" in text and "(operating point certified on fresh queries)" in text
+    )
+
+
 def test_one_purchase_answers_one_question():
     router, learn, fresh, *_ = fitted()
     feedback = fresh.feedback()
