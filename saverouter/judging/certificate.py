@@ -196,7 +196,8 @@ def _refuse_used(router, queries: Queries, feedback: Feedback, train: Queries) -
         if len(again) > (0 if queries.ids is not None else len(mine) / 2):  # prompts alone may repeat by chance
             raise SaveRouterError(
                 f"query {again[0]!r:.60} {what}, as did {len(again) - 1} others; a certificate needs fresh queries, since "
-                "asking again after seeing an answer voids the confidence"
+                "asking again after seeing an answer voids the confidence (a study that replays streams gives each its own "
+                "copy.copy(router))"
             )
 
 

@@ -86,13 +86,13 @@ def evaluate(
     number("supervision_cost", supervision_cost, "feedback.spent, a finite number >= 0")
     refuse_goal(target, margin, horizon)
     _refuse_router(router, test)
-    policy, selection = _chosen(policy, certificate)
+    policy, selection = _chosen(policy, certificate, anchored)
     if certificate is not None:
         reference = certificate.reference if reference is None else reference
         margin = certificate.margin if target is None and margin is None else margin
     families = router.policies(test.queries) if policy is None else [_given(router, test.queries, policy)]
     own = sum(len(family) for family in families)
-    if anchored is not None and policy is None:
+    if anchored is not None:
         families = [*families, _path(router, test.queries, anchored, train)]
     points = operating_points(families, test.quality, test.cost)
     last = points["quality"].iloc[own - 1] if getattr(router, "synthetic_best_point", False) else None
@@ -134,10 +134,14 @@ def _frontier(router, test: Workload, families: list, points, policy: Policy | N
     }
 
 
-def _chosen(policy: Policy | None, certificate: Certificate | None) -> tuple[Policy | None, str]:
+def _chosen(policy: Policy | None, certificate: Certificate | None, anchored: str | None) -> tuple[Policy | None, str]:
     """The policy to judge, and who chose it."""
     if policy is not None and certificate is not None:
         raise SaveRouterError("a policy and a certificate are given; give one of the two")
+    if anchored is not None and (policy is not None or certificate is not None):
+        raise SaveRouterError(
+            "anchored policies join a frontier, and a given policy is judged alone; give one of the two"
+        )
     if certificate is not None and not isinstance(certificate, Certificate):
         raise SaveRouterError(f"certificate is {certificate!r:.60}; expected what certify(...) returned")
     if policy is not None and not isinstance(policy, Policy):

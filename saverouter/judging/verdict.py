@@ -15,16 +15,16 @@ def verdict(result, selected: str) -> str:
         return f"No: {result.router} peaks at {result.peak_score:.2f} and does not reach {goal} ({best})."
     if not result.reaches:
         return (
-            f"No: {result.router} by {point['policy']} scores {point['quality']:.2f} and does not reach {goal} ({best}), at "
-            f"{result.cost_ratio:.0%} of its cost (operating point {selected}).{_interval(result)}"
+            f"No: {result.router} scores {point['quality']:.2f} (policy: {point['policy']}) and does not reach {goal} ({best}), "
+            f"at {result.cost_ratio:.0%} of its cost (operating point {selected}).{_interval(result)}"
         )
     if math.isinf(result.sa_bep):
         return f"No: {result.router} reaches {goal} ({best}) but saves nothing over it."
     pays = "Yes" if result.sa_bep <= result.horizon else "Not within the horizon"
     bought = "supervision and certificate" if result.certificate_cost else "supervision"
     return (
-        f"{pays}: {result.router} reaches {goal} ({best}) at {result.cost_ratio:.0%} of its cost, by {point['policy']}. The "
-        f"{bought} {'are' if result.certificate_cost else 'is'} paid back after about {two_digits(result.sa_bep):,} queries; "
+        f"{pays}: {result.router} reaches {goal} ({best}) at {result.cost_ratio:.0%} of its cost (policy: {point['policy']}). "
+        f"The {bought} {'are' if result.certificate_cost else 'is'} paid back after about {two_digits(result.sa_bep):,} queries; "
         f"over {result.horizon:,.0f} queries the whole bill, {bought} included, is {result.sa_cr:.0%} of {_whose(result)} "
         f"(operating point {selected}).{_interval(result)}{_test(result)}"
     )
@@ -56,8 +56,8 @@ def _interval(result, level: float = 0.9) -> str:
     low, high = (result.interval(level)[end] for end in ("low", "high"))
     paid = " to ".join(f"{two_digits(n):,}" if math.isfinite(n) else "never" for n in (low["sa_bep"], high["sa_bep"]))
     return (
-        f" {level:.0%} intervals over the test queries: quality {low.iloc[0]:+.1f} to {high.iloc[0]:+.1f} points from it, "
-        f"saving {low['saving']:.0%} to {high['saving']:.0%}, payback {paid}."
+        f" {level:.0%} intervals over the test queries: quality {low.iloc[0]:+.1f} to {high.iloc[0]:+.1f} points from "
+        f"{_whose(result)}, saving {low['saving']:.0%} to {high['saving']:.0%}, payback {paid}."
     )
 
 

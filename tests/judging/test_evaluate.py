@@ -184,8 +184,8 @@ def test_the_verdict_says_what_the_numbers_say_and_no_more_digits_than_can_be_tr
     yes = made_up()
     assert yes.sa_bep == 2154 and yes.sa_cr == pytest.approx(0.4279345)
     assert yes.verdict() == (
-        "Yes: Router reaches the best single model's quality (gpt, 0.80) at 43% of its cost, by b. The supervision is paid "
-        "back after about 2,200 queries; over 1,000,000 queries the whole bill, supervision included, is 43% of the best "
+        "Yes: Router reaches the best single model's quality (gpt, 0.80) at 43% of its cost (policy: b). The supervision is "
+        "paid back after about 2,200 queries; over 1,000,000 queries the whole bill, supervision included, is 43% of the best "
         "single model's (operating point chosen on test outcomes)."
     )
     late = made_up(horizon=2000).verdict()
@@ -290,11 +290,13 @@ def test_a_given_policy_that_misses_its_target_is_judged_and_said_to_miss():
     given = replace(made_up(selection="given", target=2), frontier=REACHED.iloc[:1])
     assert not given.reaches and given.cost_ratio == pytest.approx(0.1) and math.isfinite(given.sa_bep)
     assert given.verdict() == (
-        "No: Router by a scores 0.70 and does not reach 2 of the best single model's quality (gpt, 0.80), at 10% of its cost "
-        "(operating point given beforehand)."
+        "No: Router scores 0.70 (policy: a) and does not reach 2 of the best single model's quality (gpt, 0.80), at 10% of "
+        "its cost (operating point given beforehand)."
     )
     named = made_up(named_reference=True, margin=1).verdict()
-    assert named.startswith("Yes: Router reaches within 1 points of gpt's quality (0.80) at 43% of its cost, by b. The")
+    assert named.startswith(
+        "Yes: Router reaches within 1 points of gpt's quality (0.80) at 43% of its cost (policy: b)."
+    )
     assert "is 43% of gpt's (operating point" in named
 
 
@@ -386,6 +388,8 @@ def test_anchored_policies_join_the_frontier(name, missing):
             assert test.quality[rows, chosen].mean() == pytest.approx(point.quality, abs=1e-12)
             assert test.cost[rows, chosen].mean() == pytest.approx(point.cost, rel=1e-12)
     assert added or missing
+    with pytest.raises(sr.SaveRouterError, match="anchored policies join a frontier"):
+        sr.evaluate(router, test, supervision_cost=spent, anchored="model-3", policy=plain.policies[0])
     with pytest.raises(sr.SaveRouterError, match="anchored is 'gpt', which is not in the pool"):
         sr.evaluate(router, test, supervision_cost=spent, anchored="gpt")
     loaded = pickle.loads(pickle.dumps(router))
