@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, fields, replace
 
 import pandas as pd
 
-from ..errors import SaveRouterError, did_you_mean, number, one_of, share
+from ..errors import SaveRouterError, did_you_mean, number, one_of, share, whole
 from ..workloads import Asked, Feedback, Queries
 from .asking import estimates, mean_costs, training_queries
 from .operating_points import masked
@@ -100,8 +100,10 @@ def certificate_from(content: Mapping) -> Certificate:
     known = {one.name for one in fields(Certificate)}
     if not isinstance(content, Mapping) or set(content) != known:
         raise SaveRouterError(f"a certificate has {', '.join(sorted(known))}; this is {content!r:.60}")
-    for name in ("margin", "spent", "queries", "bought"):
+    for name in ("margin", "spent"):
         number(f"{name} of a certificate", content[name])
+    for name in ("queries", "bought"):
+        whole(f"{name} of a certificate", content[name])
     for name in ("bound", "estimate"):
         number(f"{name} of a certificate", content[name], "points between -100 and 100", least=-100.0)
     share("confidence of a certificate", content["confidence"], below_one=True)

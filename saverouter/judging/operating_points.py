@@ -247,13 +247,13 @@ def choices_of(families: list, places: Iterable[int], models: int) -> np.ndarray
     Only a frontier's few policies are asked, so that their choices may be made one by one.
     """
     return np.array(
-        [family.choice(index) for family, index in members(families, places)], dtype=_choices.smallest(models)
+        [family.choice(index) for family, index in placed(families, places)], dtype=_choices.smallest(models)
     )
 
 
 def objects(families: list, places: Iterable[int], models: tuple[str, ...]) -> tuple[Policy | None, ...]:
     """Some policies as objects, None where no thresholds describe one."""
-    return tuple(_object(family, index, models) for family, index in members(families, places))
+    return tuple(_object(family, index, models) for family, index in placed(families, places))
 
 
 def _object(family, index: int, models: tuple[str, ...]) -> Policy | None:
@@ -262,7 +262,7 @@ def _object(family, index: int, models: tuple[str, ...]) -> Policy | None:
     return None
 
 
-def members(families: list, places: Iterable[int]) -> Iterator[tuple[Policies, int]]:
+def placed(families: list, places: Iterable[int]) -> Iterator[tuple[Policies, int]]:
     """The family and the index in it of some policies; ``places`` count through all families."""
     starts = np.cumsum([0, *(len(family) for family in families)])
     for place in places:

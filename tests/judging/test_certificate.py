@@ -165,6 +165,7 @@ def test_a_cheapest_reference_is_kept_for_nothing():
 SIZES, LOSSES = (250, 350, 500, 650, 1000, 2000), (0.0, 0.01, 0.02)
 
 
+@pytest.mark.slow
 def test_the_worst_error_of_the_guarded_bound():
     """Exact, over differences of -1, 0 and 1 whose mean is exactly at the margin: how often the bound says it is above."""
     for nominal in (0.05, 0.1, 0.2):
@@ -230,6 +231,7 @@ def differences(truth, grid=20_001):
     return places, np.cumsum(gain) / grid
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bound", ["guarded", "betting"])
 def test_the_promise_is_kept_as_often_as_promised(bound):
     """200 streams with known truth, in which the last policies of the path break the promise."""
