@@ -19,7 +19,7 @@ def cost_weight_choices(quality: np.ndarray, cost: np.ndarray, weights: np.ndarr
     """
     top = np.max(np.abs(quality[np.isfinite(quality)]), initial=0.0)
     margin = MARGIN * (top + np.max(weights, initial=0.0) * np.max(np.abs(cost), initial=0.0))
-    chosen = np.empty((len(weights), len(quality)), dtype=_smallest(quality.shape[1]))
+    chosen = np.empty((len(weights), len(quality)), dtype=smallest(quality.shape[1]))
     _sweep(np.ascontiguousarray(quality), np.ascontiguousarray(cost), weights, margin, chosen)
     return chosen
 
@@ -31,7 +31,7 @@ def threshold_choices(quality: np.ndarray, cost: np.ndarray, thresholds: np.ndar
     """
     admitted = np.searchsorted(thresholds, np.ascontiguousarray(cost), side="left")
     admitted = np.where(np.isnan(cost), len(thresholds), admitted)
-    chosen = np.empty((len(thresholds), len(quality)), dtype=_smallest(quality.shape[1]))
+    chosen = np.empty((len(thresholds), len(quality)), dtype=smallest(quality.shape[1]))
     everywhere = np.broadcast_to(np.asarray(cost, dtype=np.float64), quality.shape)
     _climb(np.ascontiguousarray(quality), everywhere, np.broadcast_to(admitted, quality.shape), first, chosen)
     return chosen
@@ -60,7 +60,7 @@ def mean_outcomes(chosen, quality, cost):
     return totals / n
 
 
-def _smallest(models: int) -> type:
+def smallest(models: int) -> type:
     return np.int16 if models < 2**15 else np.int32
 
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field, fields, replace
 
 import pandas as pd
 
-from ..errors import SaveRouterError, did_you_mean, number, one_of, share
+from ..errors import SaveRouterError, did_you_mean, number, one_of, share, whole
 from ..workloads import Asked, Feedback, Queries
-from .asking import estimates, mean_costs
+from .asking import estimates, mean_costs, training_queries
 from .operating_points import masked
 from .path import PATH, Walk, thresholds
 from .policies import Always, Policy, Switch, policy_from
@@ -100,8 +100,10 @@ def certificate_from(content: Mapping) -> Certificate:
     known = {one.name for one in fields(Certificate)}
     if not isinstance(content, Mapping) or set(content) != known:
         raise SaveRouterError(f"a certificate has {', '.join(sorted(known))}; this is {content!r:.60}")
-    for name in ("margin", "spent", "queries", "bought"):
+    for name in ("margin", "spent"):
         number(f"{name} of a certificate", content[name])
+    for name in ("queries", "bought"):
+        whole(f"{name} of a certificate", content[name])
     for name in ("bound", "estimate"):
         number(f"{name} of a certificate", content[name], "points between -100 and 100", least=-100.0)
     share("confidence of a certificate", content["confidence"], below_one=True)
@@ -137,7 +139,7 @@ def certify(
         which a router keeps in memory only: after loading or copying one, give them.
     """
     _refuse_question(router, reference, margin, confidence, bound)
-    queries, train = Queries.of(queries), _training_queries(router, train)
+    queries, train = Queries.of(queries), training_queries(router, train, "certify")
     _refuse_used(router, queries, feedback, train)
     known = estimates(router, train)
     switch = Switch(reference=reference, prices=mean_costs(router, known[1]), models=router.models_)
@@ -174,16 +176,6 @@ def _refuse_question(router, reference: str, margin: float, confidence: float, b
     one_of("bound", bound, BOUNDS)
 
 
-def _training_queries(router, train: Asked | None) -> Queries:
-    train = getattr(router, "train_queries_", None) if train is None else train
-    if train is None:
-        raise SaveRouterError(
-            f"this {type(router).__name__} does not hold the queries it was fitted on (none are saved or copied); "
-            "give them: certify(..., train=train.queries)"
-        )
-    return Queries.of(train)
-
-
 def _refuse_used(router, queries: Queries, feedback: Feedback, train: Queries) -> None:
     """A promise rests on outcomes that nobody has seen."""
     size = len(feedback) if hasattr(feedback, "__len__") else len(feedback.available(queries))
@@ -206,7 +198,8 @@ def _refuse_used(router, queries: Queries, feedback: Feedback, train: Queries) -
         if len(again) > (0 if queries.ids is not None else len(mine) / 2):  # prompts alone may repeat by chance
             raise SaveRouterError(
                 f"query {again[0]!r:.60} {what}, as did {len(again) - 1} others; a certificate needs fresh queries, since "
-                "asking again after seeing an answer voids the confidence"
+                "asking again after seeing an answer voids the confidence (a study that replays streams gives each its own "
+                "copy.copy(router))"
             )
 
 

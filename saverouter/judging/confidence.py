@@ -20,10 +20,10 @@ def guarded(total: np.ndarray, squares: np.ndarray, n: int, confidence: float) -
     worst error stays within the nominal one.
     """
     z = norm.ppf(confidence)
-    return (total - (z * z + 2) / 3 - z * np.sqrt(spread(total, squares, n) + 1)) / n
+    return (total - (z * z + 2) / 3 - z * np.sqrt(scatter(total, squares, n) + 1)) / n
 
 
-def spread(total: np.ndarray, squares: np.ndarray, n: int) -> np.ndarray:
+def scatter(total: np.ndarray, squares: np.ndarray, n: int) -> np.ndarray:
     """Sum of squared deviations from the mean, from a sum and a sum of squares."""
     return np.maximum(squares - total**2 / n, 0)
 

@@ -10,11 +10,14 @@ from typing import Protocol
 
 import numpy as np
 
-from ..errors import SaveRouterError, number, one_of
-from ..workloads import Queries, Workload
-from .asking import estimates
-from .operating_points import ChoicePolicies, cost_of_model, objects, operating_points, pareto
-from .policies import Policy
+from ..errors import SaveRouterError, did_you_mean, number, one_of
+from ..workloads import Asked, Queries, Workload
+from .asking import estimates, mean_costs, training_queries
+from .certificate import Certificate
+from .interval import Sample
+from .operating_points import ChoicePolicies, SwitchPolicies, choices_of, objects, operating_points, pareto
+from .path import thresholds
+from .policies import Policy, Switch
 from .result import Reference, Result, refuse_goal
 
 
@@ -29,9 +32,22 @@ class Judged(Protocol):
 def best_single(test: Workload) -> Reference:
     """argmax of the mean quality over the available pairs; ties go to the earlier model."""
     _refuse_test(test)
-    best = best_column(test.quality)
-    quality, cost = (np.nanmean(values[:, best]) for values in (test.quality, test.cost))
-    return Reference(test.models[best], float(quality), float(cost))
+    return _named(test, test.models[best_column(test.quality)])
+
+
+def single_models(test: Workload) -> tuple[Reference, ...]:
+    """Every model alone, on the queries that can have it; one that none can have is left out."""
+    there = np.isfinite(test.quality).any(axis=0)
+    return tuple(_named(test, model) for model, known in zip(test.models, there, strict=True) if known)
+
+
+def _named(test: Workload, model: str) -> Reference:
+    _refuse_name("reference", model, test.models)
+    column = test.models.index(model)
+    if not np.isfinite(test.quality[:, column]).any():
+        raise SaveRouterError(f"reference {model!r} has no outcome on {test.name}; name a model that has some")
+    quality, cost = (np.nanmean(values[:, column]) for values in (test.quality, test.cost))
+    return Reference(model, float(quality), float(cost))
 
 
 def best_column(quality: np.ndarray) -> int:
@@ -43,7 +59,8 @@ def best_column(quality: np.ndarray) -> int:
 def evaluate(
     router: Judged, test: Workload, *, supervision_cost: float, target: float | None = None,
     margin: float | None = None, horizon: float = 1_000_000, select: str = "test", synthetic_best_point: bool = False,
-    policy: Policy | None = None,
+    policy: Policy | None = None, certificate: Certificate | None = None, reference: str | None = None,
+    anchored: str | None = None, train: Asked | None = None,
 ) -> Result:  # fmt: skip
     """Score every operating point of a fitted router on a test workload, or the one that is given.
 
@@ -58,34 +75,93 @@ def evaluate(
         most routers: the quality of the last operating point (the one that cares least about cost) at the cost of the
         best single model. Where that quality reaches the target, a cost ratio above 1 becomes exactly 1.
     policy : judge exactly this operating point, e.g. the ``result.policy`` of an earlier evaluation
+    certificate : judge its policy against its reference and, unless told otherwise, its margin. What it cost is added to
+        ``supervision_cost``, which is then the training's alone.
+    reference : the model in use today, by name, which all is compared with; the best single model on the test unless given
+    anchored : add the 100 policies of a certificate's path from this model, by name, to the router's own
+    train : the queries that the path's steps are taken from, where the router does not hold them
     """
     _refuse_test(test)
     one_of("select", select, ("test",))
     number("supervision_cost", supervision_cost, "feedback.spent, a finite number >= 0")
     refuse_goal(target, margin, horizon)
     _refuse_router(router, test)
+    policy, selection = _chosen(policy, certificate, anchored)
+    if certificate is not None:
+        reference = certificate.reference if reference is None else reference
+        margin = certificate.margin if target is None and margin is None else margin
     families = router.policies(test.queries) if policy is None else [_given(router, test.queries, policy)]
-    reference = best_single(test)
+    own = sum(len(family) for family in families)
+    if anchored is not None:
+        families = [*families, _path(router, test.queries, anchored, train)]
     points = operating_points(families, test.quality, test.cost)
-    frontier = pareto(points.assign(place=np.arange(len(points))))
-    places, column = frontier.pop("place"), test.models.index(reference.model)
-    hindsight = getattr(router, "hindsight", False)
-    frontier["reference_cost"] = np.nan if hindsight else cost_of_model(families, places, _only(test.cost, column))
+    last = points["quality"].iloc[own - 1] if getattr(router, "synthetic_best_point", False) else None
+    compared = best_single(test) if reference is None else _named(test, reference)
+    paid = 0.0 if certificate is None else certificate.spent
     return Result(
         router=getattr(router, "label", type(router).__name__),
         workload=test.name,
-        frontier=frontier,
-        reference=reference,
-        supervision_cost=float(supervision_cost),
+        reference=compared,
+        supervision_cost=float(supervision_cost) + paid,
         target=1.0 if target is None else target,
         margin=margin,
         horizon=horizon,
         n_policies=len(points),
-        selection="test" if policy is None else "given",
-        last_quality=float(points["quality"].iloc[-1]) if getattr(router, "synthetic_best_point", False) else None,
+        selection=selection,
+        last_quality=None if last is None else float(last),
         synthetic_best_point=synthetic_best_point,
-        policies=objects(families, places, test.models) if policy is None else (policy,),
+        singles=single_models(test),
+        test_cost=float(np.nansum(test.cost)),
+        certificate_cost=paid,
+        named_reference=reference is not None,
+        **_frontier(router, test, families, points, policy, test.models.index(compared.model)),
     )
+
+
+def _frontier(router, test: Workload, families: list, points, policy: Policy | None, column: int) -> dict:
+    """The best points, as objects, with the reference's part of their cost and their outcomes by query."""
+    frontier = pareto(points.assign(place=np.arange(len(points))))
+    places = frontier.pop("place")
+    if getattr(router, "hindsight", False):
+        return {"frontier": frontier.assign(reference_cost=np.nan), "policies": (None,) * len(frontier)}
+    chosen = choices_of(families, places, len(test.models))
+    paid = np.nan_to_num(test.cost[:, column])
+    frontier["reference_cost"] = [float(np.where(row == column, paid, 0.0).mean()) for row in chosen]
+    return {
+        "frontier": frontier,
+        "policies": objects(families, places, test.models) if policy is None else (policy,),
+        "sample": Sample(chosen, test.quality, test.cost, column, getattr(test, "clusters", None)),
+    }
+
+
+def _chosen(policy: Policy | None, certificate: Certificate | None, anchored: str | None) -> tuple[Policy | None, str]:
+    """The policy to judge, and who chose it."""
+    if policy is not None and certificate is not None:
+        raise SaveRouterError("a policy and a certificate are given; give one of the two")
+    if anchored is not None and (policy is not None or certificate is not None):
+        raise SaveRouterError(
+            "anchored policies join a frontier, and a given policy is judged alone; give one of the two"
+        )
+    if certificate is not None and not isinstance(certificate, Certificate):
+        raise SaveRouterError(f"certificate is {certificate!r:.60}; expected what certify(...) returned")
+    if policy is not None and not isinstance(policy, Policy):
+        raise SaveRouterError(f"policy is {policy!r:.60}; expected an operating point, e.g. result.policy")
+    return (certificate.policy, "certificate") if certificate else (policy, "test" if policy is None else "given")
+
+
+def _path(router, queries: Queries, anchored: str, train: Asked | None) -> SwitchPolicies:
+    """The certificate's path from a model, its steps taken from training prompts."""
+    _refuse_name("anchored", anchored, router.models_)
+    known = estimates(router, training_queries(router, train, "evaluate"))
+    switch = Switch(reference=anchored, prices=mean_costs(router, known[1]), models=router.models_)
+    return SwitchPolicies.of(switch, thresholds(switch.bargains(*known)[1]), *estimates(router, queries))
+
+
+def _refuse_name(what: str, name: str, models: tuple[str, ...]) -> None:
+    if name not in models:
+        raise SaveRouterError(
+            f"{what} is {name!r}, which is not in the pool; {did_you_mean(name, models)}it has {', '.join(models)}"
+        )
 
 
 def _given(router, queries: Queries, policy: Policy) -> ChoicePolicies:
@@ -103,11 +179,6 @@ def _refuse_router(router, test: Workload) -> None:
             f"the router was fitted on the pool {list(router.models_)}, the test workload has {list(test.models)}; "
             "use the same models in the same order"
         )
-
-
-def _only(cost: np.ndarray, column: int) -> np.ndarray:
-    """The costs of one model; the others' are zero."""
-    return np.where(np.arange(cost.shape[1]) == column, np.nan_to_num(cost), 0.0)
 
 
 def _refuse_test(test) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -16,8 +16,8 @@ import pandas as pd
 from ..errors import SaveRouterError
 from ..threads import in_threads
 from . import _choices
-from .policies import CostLimit, CostWeight, Gate, Policy
-from .rules import LEAST_EXTRA_COST, best_affordable, relative
+from .policies import CostLimit, CostWeight, Gate, Policy, Switch
+from .rules import LEAST_EXTRA_COST, always, best_affordable, relative
 
 COST_WEIGHTS = np.concatenate([[0.0], np.logspace(-4, 3, 200)])
 GATES = 100
@@ -170,6 +170,26 @@ class GatePolicies(Policies):
         return Gate(gate=self.gates[index], scale=self.scale, models=models, **limit)
 
 
+@dataclass(frozen=True)
+class SwitchPolicies(GatePolicies):
+    """The path of ``certify``: the reference, and a cheaper model where its bargain reaches a step; gates ascend."""
+
+    switch: Switch | None = None
+
+    @classmethod
+    def of(cls, switch: Switch, steps: np.ndarray, quality: np.ndarray, cost: np.ndarray) -> SwitchPolicies:
+        """``steps`` fall, as ``path.thresholds`` gives them."""
+        other, bargain = switch.bargains(quality, cost)
+        stay = always(switch.models.index(switch.reference), quality)
+        return cls(stay, other, bargain, steps[::-1], "switch", switch=switch)
+
+    def label(self, index: int) -> str:
+        return self.policy(index).label
+
+    def policy(self, index: int, models: tuple[str, ...] = ()) -> Switch:
+        return replace(self.switch, threshold=float(self.gates[index]))
+
+
 def masked(quality: np.ndarray, available: np.ndarray | None) -> np.ndarray:
     """Quality estimates with -inf where a model cannot be asked."""
     return quality if available is None else np.where(available, quality, -np.inf)
@@ -221,18 +241,19 @@ def operating_points(families: list, quality: np.ndarray, cost: np.ndarray) -> p
     })  # fmt: skip
 
 
-def cost_of_model(families: list, places: Iterable[int], cost: np.ndarray) -> list[float]:
-    """What some policies spend on one model, per query; ``places`` count through all families, ``cost`` is 0 elsewhere.
+def choices_of(families: list, places: Iterable[int], models: int) -> np.ndarray:
+    """(policies, n) columns chosen by some policies; ``places`` count through all families.
 
     Only a frontier's few policies are asked, so that their choices may be made one by one.
     """
-    rows = np.arange(len(cost))
-    return [float(cost[rows, family.choice(index)].mean()) for family, index in members(families, places)]
+    return np.array(
+        [family.choice(index) for family, index in placed(families, places)], dtype=_choices.smallest(models)
+    )
 
 
 def objects(families: list, places: Iterable[int], models: tuple[str, ...]) -> tuple[Policy | None, ...]:
     """Some policies as objects, None where no thresholds describe one."""
-    return tuple(_object(family, index, models) for family, index in members(families, places))
+    return tuple(_object(family, index, models) for family, index in placed(families, places))
 
 
 def _object(family, index: int, models: tuple[str, ...]) -> Policy | None:
@@ -241,7 +262,7 @@ def _object(family, index: int, models: tuple[str, ...]) -> Policy | None:
     return None
 
 
-def members(families: list, places: Iterable[int]) -> Iterator[tuple[Policies, int]]:
+def placed(families: list, places: Iterable[int]) -> Iterator[tuple[Policies, int]]:
     """The family and the index in it of some policies; ``places`` count through all families."""
     starts = np.cumsum([0, *(len(family) for family in families)])
     for place in places:

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from ..workloads import Feedback
-from .confidence import Wealth, betting, guarded, spread
+from .confidence import Wealth, betting, guarded, scatter
 from .policies import Switch
 
 STEPS = 100
@@ -39,6 +39,8 @@ class Walk:
     rows : of the queries that count: those that can have the reference
     other : the model that each would be switched to
     level : the first policy of the path that switches it
+    alive : policies of the path that were not given up
+    frame : a row per policy, once all is decided
     """
 
     steps: np.ndarray
@@ -53,6 +55,7 @@ class Walk:
     sums: np.ndarray = field(default_factory=lambda: np.zeros(0))
     squares: np.ndarray = field(default_factory=lambda: np.zeros(0))
     difference: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    frame: pd.DataFrame | None = None
 
     @classmethod
     def of(cls, switch: Switch, steps: np.ndarray, quality: np.ndarray, cost: np.ndarray, delta: float) -> Walk:
@@ -81,7 +84,7 @@ class Walk:
 
     def drop(self) -> None:
         """Give up the first policy that does badly so far, and all cheaper ones: always allowed, and saves money."""
-        lost = self.sums + np.sqrt(spread(self.sums, self.squares, self.seen) + 1) < -self.delta * self.seen
+        lost = self.sums + np.sqrt(scatter(self.sums, self.squares, self.seen) + 1) < -self.delta * self.seen
         self.alive = _before_first(~lost[: self.alive])
 
     def guarded(self, feedback: Feedback, confidence: float) -> int:
@@ -99,7 +102,8 @@ class Walk:
         for look in [*range(FIRST_LOOK, len(self.rows), FIRST_LOOK), len(self.rows)]:
             part = self.buy(feedback, look)
             wealth.update(self.difference[part], self.level[part])
-            self.drop()
+            if look < len(self.rows):
+                self.drop()
             certified = _before_first(wealth.highest[: self.alive] >= 1 / (1 - confidence))
             if certified == self.alive:
                 break

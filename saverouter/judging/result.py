@@ -3,29 +3,32 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from numbers import Real
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from ..errors import SaveRouterError, number
+from ..errors import SaveRouterError, number, share
 from . import economics
+from .interval import Sample, bootstrap
 from .operating_points import pareto
 from .policies import Policy
+from .verdict import verdict
 
 QUALITY_NOISE = 1e-9
 LARGEST_TARGET = 10  # a larger one must be a percentage
-SELECTIONS = {
-    "test": "operating point chosen on test outcomes",
-    "given": "operating point fixed beforehand",
+SELECTIONS = {  # of an operating point, in words for tables and verdicts
+    "test": "chosen on test outcomes",
+    "certificate": "certified on fresh queries",
+    "given": "given beforehand",
 }
 
 
 @dataclass(frozen=True)
 class Reference:
-    """The best single model on the test outcomes: its name, quality Q_b and cost C_b."""
+    """A single model on the test outcomes: its name, quality and cost; of the best one, Q_b and C_b."""
 
     model: str
     quality: float
@@ -40,6 +43,11 @@ class Result:
         model takes; NaN for choices made in hindsight, which would follow another price
     selection : how the operating point was chosen, a key of ``SELECTIONS``, which has the words for it
     policies : the frontier's points as objects, in its order; None where no thresholds describe one
+    singles : every single model on the test outcomes
+    test_cost : what the test outcomes cost. They are on no bill: a deployment needs none of them.
+    certificate_cost : the part of the supervision cost that bought the certificate
+    named_reference : True where the reference was named, and is not just the best single model
+    sample : outcomes by query, from which intervals are drawn; only in memory
     """
 
     router: str
@@ -55,6 +63,15 @@ class Result:
     last_quality: float | None = None
     synthetic_best_point: bool = False
     policies: tuple[Policy | None, ...] = ()
+    singles: tuple[Reference, ...] = ()
+    test_cost: float | None = None
+    certificate_cost: float = 0.0
+    named_reference: bool = False
+    sample: Sample | None = field(default=None, repr=False, compare=False)
+
+    def __getstate__(self) -> dict:
+        """Without the sample, which is as large as the test table."""
+        return {**vars(self), "sample": None}
 
     def __repr__(self) -> str:
         return (
@@ -98,6 +115,11 @@ class Result:
             frontier=frontier,
             policies=tuple(self.policies[place] for place in places) if self.policies else (),
             reference=replace(self.reference, cost=factor * self.reference.cost),
+            singles=tuple(
+                replace(one, cost=factor * one.cost) if one.model == self.reference.model else one
+                for one in self.singles
+            ),
+            sample=None,
             supervision_cost=self.supervision_cost + (factor - 1) * reference_supervision,
         )
 
@@ -119,6 +141,34 @@ class Result:
             points = pd.concat([points, pd.DataFrame([unreal], index=[-1])]).sort_values("cost", kind="stable")
         good = points[points["quality"] >= self.target_quality - QUALITY_NOISE]
         return None if good.empty else good.iloc[0]
+
+    @property
+    def reaches(self) -> bool:
+        """Whether the operating point meets the target, which one that was given may miss."""
+        point = self.operating_point
+        return point is not None and bool(point["quality"] >= self.target_quality - QUALITY_NOISE)
+
+    @property
+    def single(self) -> Reference | None:
+        """The cheapest single model that meets the same target, chosen on test outcomes; None where none does."""
+        good = [one for one in self.singles if one.quality >= self.target_quality - QUALITY_NOISE]
+        return min(good, key=lambda one: one.cost, default=None)
+
+    def interval(self, level: float = 0.9) -> pd.DataFrame:
+        """Estimate, low and high of the quality difference to the reference (points), the saving and SA-BEP.
+
+        A paired bootstrap over test queries (clusters together) at the operating point. That a point was chosen on the
+        same outcomes, out of many, is not in it.
+        """
+        share("level", level, below_one=True)
+        point = self.operating_point
+        if self.sample is None or point is None or point.name < 0:
+            why = "no operating point that a policy realises" if self.sample else "no outcomes by query in memory"
+            raise SaveRouterError(
+                f"this result of {self.router} has {why}; intervals come from a fresh evaluate(router, test, ...) that "
+                "reaches its target, not from a table, a remembered run or another price"
+            )
+        return bootstrap(self.sample.sums(point.name), self.supervision_cost, level)
 
     @property
     def policy(self) -> Policy:
@@ -188,28 +238,8 @@ class Result:
         }
 
     def verdict(self) -> str:
-        """Whether routing pays for itself here: a sentence or two, with numbers rounded to what can be trusted."""
-        goal = "the best single model's quality"
-        if self.margin is not None:
-            goal = f"within {self.margin:g} points of the best single model's quality"
-        elif self.target != 1:
-            goal = f"{self.target:.4g} of the best single model's quality"
-        best = f"{self.reference.model}, {self.reference.quality:.2f}"
-        if self.operating_point is None:
-            return f"No: {self.router} peaks at {self.peak_score:.2f} and does not reach {goal} ({best})."
-        if math.isinf(self.sa_bep):
-            return f"No: {self.router} reaches {goal} ({best}) but saves nothing over it."
-        pays = "Yes" if self.sa_bep <= self.horizon else "Not within the horizon"
-        return (
-            f"{pays}: {self.router} reaches {goal} ({best}) at {self.cost_ratio:.0%} of its cost. The supervision is paid "
-            f"back after about {two_digits(self.sa_bep):,} queries; over {self.horizon:,.0f} queries the whole bill, "
-            f"supervision included, is {self.sa_cr:.0%} of the best single model's ({SELECTIONS[self.selection]})."
-        )
-
-
-def two_digits(number: float) -> int:
-    """1,234 as 1,200: a break-even point moves by more than that from seed to seed."""
-    return int(float(f"{number:.1e}"))
+        """Whether routing pays for itself here: a few sentences, with numbers rounded to what can be trusted."""
+        return verdict(self, SELECTIONS[self.selection])
 
 
 def refuse_goal(target: float | None, margin: float | None, horizon: float | None) -> None:

@@ -139,7 +139,7 @@ def _compute(work: Workload, key: RunKey) -> Run:
     learn, test = work.split(key.train, key.split_seed)
     feedback = learn.feedback()
     fitted = key.kind(**key.options).fit(learn.queries, feedback)
-    result = evaluate(fitted, test, supervision_cost=feedback.spent)
+    result = replace(evaluate(fitted, test, supervision_cost=feedback.spent), sample=None)  # as it would be recalled
     bought = feedback.observations
     distinct = bought.drop_duplicates(["row", "model"])
     return Run(
@@ -206,7 +206,7 @@ def keep(key: RunKey, done: Run) -> None:
     result = done.result
     kept = {
         k: getattr(result, k)
-        for k in ("router", "workload", "supervision_cost", "n_policies", "selection", "last_quality")
+        for k in ("router", "workload", "supervision_cost", "n_policies", "selection", "last_quality", "test_cost")
     }
     counted = {field.name: getattr(done, field.name) for field in fields(Run) if field.name != "result"}
     record = {
@@ -214,6 +214,7 @@ def keep(key: RunKey, done: Run) -> None:
         "reference": asdict(result.reference),
         "frontier": result.frontier.to_dict("list"),
         "policies": policies_to_dict(result.policies),
+        "singles": [asdict(one) for one in result.singles],
         "counted": counted,
     }
     with atomic_path(key.path) as temporary:
@@ -225,7 +226,8 @@ def recall(key: RunKey) -> Run:
     kept = json.loads(key.path.read_text())
     reference = Reference(**kept["reference"])
     frontier, policies = pd.DataFrame(kept["frontier"]), policies_from(kept["policies"])
-    result = Result(frontier=frontier, reference=reference, policies=policies, **kept["result"])
+    singles = tuple(Reference(**one) for one in kept["singles"])
+    result = Result(frontier=frontier, reference=reference, policies=policies, singles=singles, **kept["result"])
     return Run(result, **kept["counted"])
 
 

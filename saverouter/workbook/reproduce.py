@@ -81,7 +81,7 @@ def reproduce(selected: list[Path], options: argparse.Namespace) -> int:
     given = {name: getattr(options, name) for name in ("benchmark", "source", "settings", "seed")}
     optional = {name: value for name, value in given.items() if value is not None}
     required = dict(_assignment(text) for text in options.set)
-    jobs = runner.plan(selected, profile(options.profile).name, optional, required, options.reports)
+    jobs = runner.plan_jobs(selected, profile(options.profile).name, optional, required, options.reports)
     waiting = [job for job in jobs if options.force or not job.is_done()]
     say(f"profile {options.profile}, {len(jobs)} notebook(s), {len(waiting)} to run: {estimate(waiting, options.jobs)}")
     outcomes = runner.run_jobs(jobs, at_a_time=max(1, options.jobs), force=options.force, minutes=minutes)

@@ -96,7 +96,7 @@ def package_fingerprint() -> str:
     return digest_of(digest_of_files(ROOT, [*code, *data, *ROOT.glob("constraints.txt")]), recorded.present())
 
 
-def plan(selected: list[Path], profile_name: str, optional: dict, required: dict, reports: Path) -> list[Job]:
+def plan_jobs(selected: list[Path], profile_name: str, optional: dict, required: dict, reports: Path) -> list[Job]:
     """One job per notebook. ``optional`` goes to those that declare it, ``required`` must be declared by all."""
     declared = {path: notebooks.declared_parameters(path) for path in selected}
     for name in optional:

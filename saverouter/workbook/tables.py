@@ -8,13 +8,14 @@ import numpy as np
 import pandas as pd
 from IPython.display import HTML
 
+from ..judging import SELECTIONS
 from ..paper import main_results, published
 from ..paper.claims import FAILS
 from ..studies import Run
 from .figures import short
 
 COLUMNS = {"peak_score": "peak score", "cost_ratio": "cost ratio", "sa_bep": "pays back after", "sa_cr": "bill over 1M"}
-CHOSEN = "chosen on test outcomes"  # said by every table of operating points
+CHOSEN = SELECTIONS["test"]  # said by every table of the paper's operating points
 
 
 def measured(runs: dict[str, Run]) -> pd.DataFrame:
@@ -24,7 +25,12 @@ def measured(runs: dict[str, Run]) -> pd.DataFrame:
                "supervision cost": done.result.supervision_cost, "bought": done.supervision_share, "notes": done.note}
         for name, done in runs.items()
     }  # fmt: skip
-    return pd.DataFrame.from_dict(rows, orient="index").rename_axis(f"router ({CHOSEN})")
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis(f"router ({selections(runs)})")
+
+
+def selections(runs: dict[str, Run]) -> str:
+    """How the operating points of some runs were chosen, in the results' own words."""
+    return ", ".join(dict.fromkeys(SELECTIONS[done.result.selection] for done in runs.values())) or CHOSEN
 
 
 def beside(
@@ -56,7 +62,7 @@ def with_notes(runs: dict[str, Run], paper: pd.DataFrame) -> pd.DataFrame:
     here = here.reindex(paper["method"])
     both = beside(here.reset_index(), paper, ["method"])
     both[("notes", "")] = here["notes"]
-    return both.rename_axis(f"method ({CHOSEN})")
+    return both.rename_axis(f"method ({selections(runs)})")
 
 
 def synthetic_point(benchmark: str, runs: dict[str, Run]) -> pd.DataFrame:
@@ -68,7 +74,7 @@ def synthetic_point(benchmark: str, runs: dict[str, Run]) -> pd.DataFrame:
                "published": paper.get(name, np.nan)}
         for name, done in runs.items()
     }  # fmt: skip
-    return pd.DataFrame.from_dict(rows, orient="index").rename_axis(f"router ({CHOSEN})")
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis(f"router ({selections(runs)})")
 
 
 def supervision(benchmark: str, runs: dict[str, Run]) -> pd.DataFrame:

@@ -165,6 +165,7 @@ def test_a_cheapest_reference_is_kept_for_nothing():
 SIZES, LOSSES = (250, 350, 500, 650, 1000, 2000), (0.0, 0.01, 0.02)
 
 
+@pytest.mark.slow
 def test_the_worst_error_of_the_guarded_bound():
     """Exact, over differences of -1, 0 and 1 whose mean is exactly at the margin: how often the bound says it is above."""
     for nominal in (0.05, 0.1, 0.2):
@@ -230,6 +231,7 @@ def differences(truth, grid=20_001):
     return places, np.cumsum(gain) / grid
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bound", ["guarded", "betting"])
 def test_the_promise_is_kept_as_often_as_promised(bound):
     """200 streams with known truth, in which the last policies of the path break the promise."""
@@ -269,6 +271,27 @@ def test_betting_stops_when_all_is_decided():
     assert found.share == 1 and found.bought < 2000 and found.bought % FIRST_LOOK == 0
     assert (found.path["decided"] == "certified").all() and found.path["bound"].notna().all()
     assert set(feedback.observations["row"]) == set(range(found.bought))
+
+
+def test_a_certificate_goes_on_the_bill():
+    router, _, fresh, test, spent = fitted(queries=3000)
+    found = sr.certify(router, fresh.queries, fresh.feedback(), reference="model-3", margin=3)
+    result = sr.evaluate(router, test, certificate=found, supervision_cost=spent)
+    assert result.selection == "certificate" and result.policy == found.policy and result.margin == 3
+    assert result.reference.model == "model-3" and result.certificate_cost == found.spent > 0
+    assert result.supervision_cost == pytest.approx(spent + found.spent)
+    alone = sr.evaluate(router, test, policy=found.policy, reference="model-3", supervision_cost=spent)
+    assert alone.cost_ratio == result.cost_ratio and alone.sa_bep < result.sa_bep and alone.selection == "given"
+    assert sr.evaluate(router, test, certificate=found, supervision_cost=spent, target=0.5).margin is None
+    with pytest.raises(sr.SaveRouterError, match="give one of the two"):
+        sr.evaluate(router, test, certificate=found, policy=found.policy, supervision_cost=spent)
+    with pytest.raises(sr.SaveRouterError, match="expected what certify"):
+        sr.evaluate(router, test, certificate=found.policy, supervision_cost=spent)
+    single = result.single  # the verdict names it first where it is no dearer
+    text = replace(result, singles=() if single is None else (result.reference,)).verdict()
+    assert (
+        "supervision and certificate are paid back" in text and "(operating point certified on fresh queries)" in text
+    )
 
 
 def test_one_purchase_answers_one_question():

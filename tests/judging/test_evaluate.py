@@ -1,6 +1,7 @@
 """Operating points, frontiers and results."""
 
 import math
+import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 import saverouter as sr
 from saverouter.judging import SELECTIONS, Reference, Result
+from saverouter.judging.interval import Sample, bootstrap
 from saverouter.judging.operating_points import (
     GatePolicies,
     ThresholdPolicies,
@@ -21,6 +23,7 @@ from saverouter.judging.operating_points import (
     threshold_grid,
     threshold_policies,
 )
+from saverouter.judging.policies import Switch
 
 
 def fitted(work, name="saverouter", **options):
@@ -181,9 +184,9 @@ def test_the_verdict_says_what_the_numbers_say_and_no_more_digits_than_can_be_tr
     yes = made_up()
     assert yes.sa_bep == 2154 and yes.sa_cr == pytest.approx(0.4279345)
     assert yes.verdict() == (
-        "Yes: Router reaches the best single model's quality (gpt, 0.80) at 43% of its cost. The supervision is paid back "
-        "after about 2,200 queries; over 1,000,000 queries the whole bill, supervision included, is 43% of the best single "
-        "model's (operating point chosen on test outcomes)."
+        "Yes: Router reaches the best single model's quality (gpt, 0.80) at 43% of its cost (policy: b). The supervision is "
+        "paid back after about 2,200 queries; over 1,000,000 queries the whole bill, supervision included, is 43% of the best "
+        "single model's (operating point chosen on test outcomes)."
     )
     late = made_up(horizon=2000).verdict()
     assert late.startswith("Not within the horizon: Router reaches") and "over 2,000 queries" in late
@@ -263,3 +266,134 @@ def test_another_price_of_the_reference_changes_only_its_part():
     assert half.frontier["quality"].is_monotonic_increasing and half.frontier["cost"].is_monotonic_increasing
     with pytest.raises(sr.SaveRouterError, match="factor is -1"):
         result.repriced(-1, part)
+
+
+def test_no_router_is_needed_where_a_single_model_does_as_well():
+    models = (Reference("gpt", 0.8, 1.0), Reference("small", 0.79, 0.2), Reference("mini", 0.6, 0.1))
+    same = made_up(singles=models)
+    assert same.single == models[0] and same.verdict() == made_up().verdict()
+    lower = same.at(margin=1)
+    assert lower.single == models[1] and lower.serving_cost > 0.2
+    assert lower.verdict() == (
+        "No router needed: small alone reaches within 1 points of the best single model's quality (gpt, 0.80) at 20% of its "
+        "cost, and Router takes 43% (model and operating point chosen on test outcomes)."
+    )
+    assert made_up(singles=models, margin=11).verdict().startswith("Yes: Router")  # at 0.1, which small is not
+    assert made_up(singles=models).at(target=2).single is None
+    missed = replace(lower, frontier=REACHED.assign(quality=[0.1, 0.2]))
+    assert "and Router does not (model and" in missed.verdict()
+    cheap = replace(lower, frontier=REACHED.assign(reference_cost=0.0)).repriced(0.1, 0.0)
+    assert cheap.single == Reference("gpt", 0.8, 0.1)
+
+
+def test_a_given_policy_that_misses_its_target_is_judged_and_said_to_miss():
+    given = replace(made_up(selection="given", target=2), frontier=REACHED.iloc[:1])
+    assert not given.reaches and given.cost_ratio == pytest.approx(0.1) and math.isfinite(given.sa_bep)
+    assert given.verdict() == (
+        "No: Router scores 0.70 (policy: a) and does not reach 2 of the best single model's quality (gpt, 0.80), at 10% of "
+        "its cost (operating point given beforehand)."
+    )
+    named = made_up(named_reference=True, margin=1).verdict()
+    assert named.startswith(
+        "Yes: Router reaches within 1 points of gpt's quality (0.80) at 43% of its cost (policy: b)."
+    )
+    assert "is 43% of gpt's (operating point" in named
+
+
+def test_single_models_and_what_the_test_outcomes_cost():
+    router, test, spent = fitted(make_workload(n=400, missing=0.3, seed=4))
+    result = sr.evaluate(router, test, supervision_cost=spent)
+    assert [one.model for one in result.singles] == list(test.models) and result.reference in result.singles
+    assert result.test_cost == pytest.approx(np.nansum(test.cost)) and result.supervision_cost == spent
+    good = [one for one in result.singles if one.quality >= 0.7 * result.reference.quality]
+    assert result.at(target=0.7).single.cost == min(one.cost for one in good)
+    other = sr.evaluate(router, test, supervision_cost=spent, reference="model-1")
+    assert other.reference == result.singles[1] and "model-1's quality" in other.verdict()
+    with pytest.raises(
+        sr.SaveRouterError, match="reference is 'model1', which is not in the pool; did you mean 'model-1'"
+    ):
+        sr.evaluate(router, test, supervision_cost=spent, reference="model1")
+
+
+def test_intervals_cover_the_truth_as_often_as_they_say():
+    """A policy whose outcomes are as good as the reference's and cost half: 200 test sets, paired."""
+    rng, within = np.random.default_rng(3), np.zeros(3)
+    for _ in range(200):
+        both = rng.random(150) < 0.8
+        changed = rng.random(150) < 0.2
+        quality = np.column_stack([np.where(changed, rng.random(150) < 0.8, both), both]).astype(float)
+        cost = np.column_stack([rng.gamma(4, 1 / 8, 150), rng.gamma(4, 1 / 4, 150)])
+        sums = Sample(np.zeros((1, 150), int), quality, cost, 1).sums(0)
+        low, high = bootstrap(sums, 100.0, 0.9, draws=200)[["low", "high"]].T.to_numpy()
+        within += (low <= [0, 0.5, 200]) & ([0, 0.5, 200] <= high)
+    assert (within >= 0.83 * 200).all() and (within <= 0.97 * 200).all()
+
+
+def test_queries_of_a_cluster_are_drawn_together():
+    router, test, spent = fitted(make_workload(n=400, seed=4))
+    result = sr.evaluate(router, test, supervision_cost=spent, target=0.9)
+    point = result.operating_point
+    found = result.interval()
+    assert found.loc["quality difference", "estimate"] == pytest.approx(
+        100 * (point["quality"] - result.reference.quality)
+    )
+    assert found.loc["saving", "estimate"] == pytest.approx(1 - result.cost_ratio)
+    assert found.loc["sa_bep", "estimate"] == pytest.approx(result.sa_bep, abs=1)
+    assert (found["low"] <= found["estimate"]).all() and (found["estimate"] <= found["high"]).all()
+    pd.testing.assert_frame_equal(found, result.interval())  # the same draws each time
+    assert (result.interval(0.5)["high"] <= found["high"]).all()
+    doubled = {name: np.concatenate([getattr(result.sample, name)] * 2, axis=axis)
+               for name, axis in (("chosen", 1), ("quality", 0), ("cost", 0))}  # fmt: skip
+    apart = replace(result.sample, **doubled)
+    together = replace(apart, clusters=np.array([f"c{i:03d}" for i in range(len(test))] * 2))
+    width = [
+        np.ptp(replace(result, sample=sample).interval().loc["saving", ["low", "high"]]) for sample in (apart, together)
+    ]
+    assert width[0] < 0.85 * width[1]
+    assert width[1] == pytest.approx(np.ptp(found.loc["saving", ["low", "high"]]), rel=1e-6)
+    assert "90% intervals over the test queries: quality" in result.verdict()
+
+
+def test_a_result_without_outcomes_in_memory_has_no_interval():
+    router, test, spent = fitted(make_workload(n=400, seed=4))
+    result = sr.evaluate(router, test, supervision_cost=spent)
+    sent = pickle.loads(pickle.dumps(result))
+    assert sent.sample is None and sent.metrics() == result.metrics() and "intervals" not in sent.verdict()
+    for without in (sent, result.repriced(0.5, 0.0), made_up()):
+        with pytest.raises(sr.SaveRouterError, match="has no outcomes by query in memory; intervals come from a fresh"):
+            without.interval()
+    with pytest.raises(sr.SaveRouterError, match="has no operating point"):
+        result.at(target=9).interval()
+    with pytest.raises(sr.SaveRouterError, match="level is 90; .*write 0.9"):
+        result.interval(90)
+
+
+@pytest.mark.parametrize("name", ["saverouter", "knn"])
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+def test_anchored_policies_join_the_frontier(name, missing):
+    """All 100 of the path, judged as any other; without them nothing changes."""
+    work = make_workload(n=800, seed=4, missing=missing)
+    router, test, spent = fitted(work, name)
+    plain = sr.evaluate(router, test, supervision_cost=spent)
+    more = sr.evaluate(router, test, supervision_cost=spent, anchored="model-3")
+    assert more.n_policies == plain.n_policies + 100 and more.last_quality == plain.last_quality
+    for quality, cost in plain.frontier[["quality", "cost"]].to_numpy():
+        assert more.frontier.loc[more.frontier["cost"] <= cost + 1e-15, "quality"].max() >= quality - 1e-12
+    rows, added = np.arange(len(test)), 0
+    for policy, point in zip(more.policies, more.frontier.itertuples(), strict=True):
+        assert policy.label == point.policy
+        if isinstance(policy, Switch):
+            added += 1
+            chosen = [test.models.index(model) for model in router.route(test.queries, policy=policy)]
+            assert test.quality[rows, chosen].mean() == pytest.approx(point.quality, abs=1e-12)
+            assert test.cost[rows, chosen].mean() == pytest.approx(point.cost, rel=1e-12)
+    assert added or missing
+    with pytest.raises(sr.SaveRouterError, match="anchored policies join a frontier"):
+        sr.evaluate(router, test, supervision_cost=spent, anchored="model-3", policy=plain.policies[0])
+    with pytest.raises(sr.SaveRouterError, match="anchored is 'gpt', which is not in the pool"):
+        sr.evaluate(router, test, supervision_cost=spent, anchored="gpt")
+    loaded = pickle.loads(pickle.dumps(router))
+    with pytest.raises(sr.SaveRouterError, match=r"give them: evaluate\(..., train=train.queries\)"):
+        sr.evaluate(loaded, test, supervision_cost=spent, anchored="model-3")
+    given = sr.evaluate(loaded, test, supervision_cost=spent, anchored="model-3", train=work.split()[0])
+    pd.testing.assert_frame_equal(given.frontier, more.frontier)

@@ -142,7 +142,7 @@ def test_the_claims_can_be_linked_to(path):
 @pytest.mark.slow
 @every_twin
 def test_runs_headlessly(path, tmp_path):
-    (outcome,) = runner.run_jobs(runner.plan([path], "smoke", {}, {}, tmp_path), say=lambda text: None)
+    (outcome,) = runner.run_jobs(runner.plan_jobs([path], "smoke", {}, {}, tmp_path), say=lambda text: None)
     assert outcome.status == "done", outcome.message
     page = (tmp_path / "smoke" / "notebooks" / f"{path.stem}.html").read_text(encoding="utf-8")
     assert len(page) > 10_000 and "<script" not in page and 'src="http' not in page

@@ -165,7 +165,7 @@ def test_of_several_at_a_time_the_longest_start_first(folder, tmp_path, monkeypa
 def test_work_that_notebooks_share_is_estimated_once(folder, tmp_path, monkeypatch):
     monkeypatch.setattr(reproduce, "MINUTES", {"02": (1, 1, 1), "05": (1, 1, 1), "08": (4, 4, 4)})
     monkeypatch.setattr(reproduce, "SHARED", (10, 10, 10))
-    tasks = runner.plan([write(folder, name) for name in ("02_a", "05_b", "08_c")], "smoke", {}, {}, tmp_path)
+    tasks = runner.plan_jobs([write(folder, name) for name in ("02_a", "05_b", "08_c")], "smoke", {}, {}, tmp_path)
     assert reproduce.estimate(tasks).startswith("about 16 min")
     assert reproduce.estimate(tasks, 2).startswith("about 8 min")
     assert reproduce.estimate(tasks[2:], 2).startswith("about 4 min")
@@ -192,7 +192,7 @@ def test_keeps_what_is_done_until_an_input_changes(folder, tmp_path, monkeypatch
     path = write(folder)
 
     def status(**parameters):
-        tasks = runner.plan([path], "smoke", parameters, {}, tmp_path / "reports")
+        tasks = runner.plan_jobs([path], "smoke", parameters, {}, tmp_path / "reports")
         (outcome,) = runner.run_jobs(tasks, say=lambda text: None)
         return outcome.status
 
@@ -252,14 +252,14 @@ def test_refuses_with_a_remedy(folder, capsys, arguments, message):
 def test_optional_parameters_go_where_they_are_declared(folder, tmp_path):
     first = write(folder, "00_first")
     second = write(folder, "01_second", parameters='profile = "smoke"\nbenchmark: str = "all"')
-    tasks = runner.plan([first, second], "smoke", {"benchmark": "sprout"}, {}, tmp_path)
+    tasks = runner.plan_jobs([first, second], "smoke", {"benchmark": "sprout"}, {}, tmp_path)
     assert [task.parameters for task in tasks] == [{"profile": "smoke"}, {"profile": "smoke", "benchmark": "sprout"}]
 
 
 def test_a_notebook_without_profile_is_refused(folder, tmp_path):
     path = write(folder, parameters="seed = 1")
     with pytest.raises(SaveRouterError, match="00_first.ipynb has no parameter 'profile'"):
-        runner.plan([path], "smoke", {}, {}, tmp_path)
+        runner.plan_jobs([path], "smoke", {}, {}, tmp_path)
 
 
 def test_parameters_are_plain_literals(folder):

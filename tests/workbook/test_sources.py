@@ -24,8 +24,8 @@ def test_an_unknown_source_is_told():
 
 def test_original_runs_have_a_folder_of_their_own(tmp_path):
     path = next(path for path in all_notebooks() if path.stem.startswith("02"))
-    (simulated,) = runner.plan([path], "smoke", {}, {}, tmp_path)
-    (original,) = runner.plan([path], "smoke", {"source": "original"}, {}, tmp_path)
+    (simulated,) = runner.plan_jobs([path], "smoke", {}, {}, tmp_path)
+    (original,) = runner.plan_jobs([path], "smoke", {"source": "original"}, {}, tmp_path)
     assert simulated.reports.name == "smoke" and original.reports.name == "smoke-original"
 
 
@@ -43,7 +43,7 @@ def test_notebook_02_runs_on_original_data(tmp_path, monkeypatch):
     monkeypatch.setenv("SAVEROUTER_DATA", str(tmp_path / "given"))
     path = next(path for path in all_notebooks() if path.stem.startswith("02"))
     told = {"benchmark": "routerbench", "source": "original", "settings": "release"}
-    (outcome,) = runner.run_jobs(runner.plan([path], "smoke", told, {}, tmp_path), say=lambda text: None)
+    (outcome,) = runner.run_jobs(runner.plan_jobs([path], "smoke", told, {}, tmp_path), say=lambda text: None)
     assert outcome.status == "done", outcome.message
     notebook = read_notebook(tmp_path / "smoke-original" / "notebooks" / path.name)
     printed = [cell_text(cell) for cell in notebook.cells if cell.cell_type == "code" and "in_words(" in cell.source]
