@@ -110,7 +110,7 @@ class BaRP(Router):
             for index, weight in enumerate(weights):
                 logits = self.net_.decide(own, torch.full((1, 1), float(weight)))
                 if queries.available is not None:
-                    logits.masked_fill_(~torch.tensor(queries.available[rows]), -torch.inf)
+                    logits.masked_fill_(~torch.tensor(queries.available[rows.numpy()]), -torch.inf)
                 choices[index, rows] = logits.argmax(dim=1).numpy()
         return choices
 

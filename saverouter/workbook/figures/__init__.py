@@ -1,6 +1,7 @@
 """The figures: functions of results that return axes or a figure. ``look`` has what all of them share."""
 
 from .bills import frontier, margins, payback, saturation_curve
+from .choices import explained
 from .contests import seeds, strips, targets
 from .look import (
     ACCENT,
@@ -30,6 +31,7 @@ __all__ = [
     "budget",
     "changes",
     "colour",
+    "explained",
     "frontier",
     "headline",
     "hero",
