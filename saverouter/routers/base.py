@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from copy import copy
 from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -15,9 +14,8 @@ from ..errors import SaveRouterError, number, one_of, seed_of, share, whole
 from ..files import keeping
 from ..judging import Certificate, Policy, masked, threshold_policies
 from ..workloads import Asked, Feedback, Queries, model_means
-
-if TYPE_CHECKING:
-    from .explaining import Explanation
+from .shared.explaining import Explanation, explain
+from .shared.saving import save_router
 
 ORBIT = ("early", "late")
 PILOT = 16
@@ -169,8 +167,6 @@ class Router(BaseEstimator):
         A ``policy`` and a ``certificate`` are kept with it; a certificate's policy, or what the router was loaded with, need
         not be given again. A router saved in that folder before stays whole until the new one is.
         """
-        from .saving import save_router
-
         if certificate is None and policy is None:
             policy, certificate = self.policy_, self.certificate_
         policy = certificate.policy if policy is None and certificate is not None else policy
@@ -181,13 +177,11 @@ class Router(BaseEstimator):
 
     def explain(self, prompt: Asked, cost_weight: float = 0.0, *, policy: Policy | None = None) -> Explanation:
         """Why ``route`` chooses a model for one prompt, and how wrong the estimates may be before it chooses another."""
-        from .explaining import explain
-
         number("cost_weight", cost_weight)
         if policy is not None:
             self._refuse_policy(policy, cost_weight)
         with keeping(False):
-            return explain(self, prompt, cost_weight, policy)
+            return explain(self, prompt, cost_weight, policy, own_rule=type(self)._choose is not Router._choose)
 
     def _details(self, queries: Queries) -> tuple[str | None, dict[str, np.ndarray]]:
         """For ``explain``: the group of the one query, and (M,) columns of what else is known of the models."""

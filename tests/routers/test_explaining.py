@@ -6,7 +6,7 @@ from conftest import make_workload
 
 import saverouter as sr
 from saverouter.judging.policies import Always, CostLimit, CostWeight, Gate, Switch
-from saverouter.routers.explaining import tolerated
+from saverouter.routers.shared.explaining import tolerated
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from conftest import make_workload
 from safetensors.numpy import load, save
 
 import saverouter as sr
-from saverouter.routers import saving
+from saverouter.routers.shared import saving
 
 ROUTERS = {
     "labels": ("saverouter", {}),
@@ -201,7 +201,7 @@ CHANGES = {
     "newer": (lambda main: main.update(version=2), "written by a newer saverouter .format 2; this one reads 1"),
     "no version": (lambda main: main.update(version="1"), "is damaged, or was changed"),
     "foreign": (lambda main: main.update(format="model"), "is no saved router"),
-    "router": (lambda main: main.update(router="os.system"), "no router is called 'os.system'"),
+    "router": (lambda main: main.update(router="os.system"), "no router in saverouter.ROUTERS is a 'os.system'"),
     "option": (lambda main: main["options"].update(kk=3), "has no option 'kk'"),
     "value": (lambda main: main["options"].update(k=-3), "k is -3"),
     "models": (lambda main: main["models"].pop(), "has a 'bought_' of 4 x 5 numbers; expected 4 x 4"),
@@ -274,12 +274,22 @@ def test_what_cannot_be_saved_says_so(tmp_path):
     with pytest.raises(sr.SaveRouterError, match="full/ holds other files, e.g. thesis.tex"):
         router.save(tmp_path / "full")
 
-    class Mine(sr.SaveRouter):
-        pass
-
-    with pytest.raises(sr.SaveRouterError, match=r"Mine is not in saverouter.ROUTERS.*register it"):
-        Mine().fit(train.queries, train.feedback()).save(tmp_path / "router")
     router.shrinkage = [1]
     with pytest.raises(sr.SaveRouterError, match="option 'shrinkage' of SaveRouter is"):
         router.save(tmp_path / "router")
     assert not (tmp_path / "router").exists()
+
+
+def test_a_class_of_ones_own_is_found_where_it_is_registered(tmp_path, monkeypatch):
+    class Mine(sr.SaveRouter):
+        pass
+
+    train, test = make_workload().split()
+    router = Mine().fit(train.queries, train.feedback())
+    router.save(tmp_path / "router")
+    with pytest.raises(sr.SaveRouterError, match=r"no router in saverouter.ROUTERS is a 'Mine'.*register it before"):
+        sr.load_router(tmp_path / "router")
+    monkeypatch.setattr(sr.ROUTERS, "data", {**sr.ROUTERS.data, "mine": Mine})
+    again = sr.load_router(tmp_path / "router")
+    assert type(again) is Mine
+    np.testing.assert_array_equal(again.predict_quality(test), router.predict_quality(test))

@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from ..errors import SaveRouterError
-from ..judging import Policy
-from ..workloads import Asked
-from .base import Router
+from ...errors import SaveRouterError
+from ...judging import Policy
+from ...workloads import Asked
 
 HALVINGS = 50  # of the error that is looked for; then it is known to sixteen digits
 
@@ -51,8 +50,8 @@ class Explanation:
         return f"{said}; another model would be chosen if estimates were wrong by {100 * self.error:.2g} points."
 
 
-def explain(router: Router, prompt: Asked, cost_weight: float, policy: Policy | None) -> Explanation:
-    """``Router.explain``."""
+def explain(router, prompt: Asked, cost_weight: float, policy: Policy | None, own_rule: bool) -> Explanation:
+    """``Router.explain``; a router with a rule of its own for a cost weight has no utility."""
     queries = router._queries(prompt)
     if len(queries) != 1:
         raise SaveRouterError(f"explain was given {len(queries)} prompts; give one, e.g. prompts[0]")
@@ -65,7 +64,7 @@ def explain(router: Router, prompt: Asked, cost_weight: float, policy: Policy | 
     else:
         chosen, rule = int(router._choose(queries, cost_weight)[0]), f"cost weight {cost_weight:.4g}"
         errors = np.full(len(frame), np.nan)
-        if type(router)._choose is Router._choose:
+        if not own_rule:
             frame["utility"] = router._utility(quality, cost, cost_weight)[0]
             errors = (frame["utility"][chosen] - frame["utility"].to_numpy()) / 2
     errors[chosen] = np.nan
