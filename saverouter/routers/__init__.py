@@ -77,6 +77,7 @@ def make_router(name: str, **options) -> Router:
 def load_router(folder: str | Path) -> Router:
     """A router that ``router.save(folder)`` kept: it gives the same routes to the last bit, without the training data.
 
+    Where MiniLM is run by another encoder than it was fitted with (``provenance_``), vectors differ in the seventh digit.
     What was saved with it is in ``policy_`` and ``certificate_``: ``router.route(prompts, policy=router.policy_)``. A file
     that is damaged, from a newer version or from somewhere else is refused. Nothing in it is run.
     """

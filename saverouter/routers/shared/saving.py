@@ -100,7 +100,7 @@ def save_router(router, folder: str | Path, policy: Policy | None, certificate: 
         "router": type(router).__name__, "models": list(router.models_), "options": _options(router),
         "own_vectors": router.own_vectors_, "costs": _costs(router), "holds": router.holds,
         "policy": policy and policy.to_dict(), "certificate": certificate and certificate.to_dict(),
-        "provenance": _provenance(), "arrays": digest, **state,
+        "provenance": _provenance(router), "arrays": digest, **state,
     }  # fmt: skip
     text = json.dumps({"format": FORMAT, "version": VERSION, "sha256": _digest(content), **content}, indent=1)
     folder = _own(folder)
@@ -154,10 +154,14 @@ def _costs(router) -> dict[str, float] | None:
     return None if means is None else dict(zip(router.models_, map(float, means), strict=True))
 
 
-def _provenance() -> dict:
+def _provenance(router) -> dict:
+    """What made it, when, and how many queries taught it; a router that was loaded before remembers that number."""
+    known = getattr(router, "train_queries_", None)
+    queries = (router.provenance_ or {}).get("training queries") if known is None else len(known)
     return {
         "saverouter": import_module(__name__.partition(".")[0]).__version__,
-        "encoder": encoder_name(),
+        "encoder": None if router.own_vectors_ else encoder_name(),
+        "training queries": queries,
         "saved": datetime.now(UTC).isoformat(timespec="seconds"),
     }
 
