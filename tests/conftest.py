@@ -89,12 +89,14 @@ def real_data() -> Path:
 @pytest.fixture
 def no_downloads(tmp_path, monkeypatch) -> Path:
     """Fetched files are looked for, and put, in a folder of the test's own."""
-    from saverouter.workloads import originals
-    from saverouter.workloads.originals import fetch, registry
+    from saverouter.workloads import originals, recorded, registry
+    from saverouter.workloads.originals import fetch
 
     monkeypatch.delenv("SAVEROUTER_DATA", raising=False)
-    for module in (originals, fetch, registry):
-        monkeypatch.setattr(module, "download_folder", lambda benchmark: tmp_path / "fetched" / benchmark)
+    for module in (originals, recorded, fetch, registry):
+        monkeypatch.setattr(
+            module, "download_folder", lambda benchmark, room="original": tmp_path / "fetched" / benchmark
+        )
     return tmp_path / "fetched"
 
 

@@ -13,7 +13,17 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "saverouter"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"]
-HEAVY = ("torch", "transformers", "sentence_transformers", "dask", "distributed", "matplotlib", "papermill")
+HEAVY = (
+    "torch",
+    "transformers",
+    "sentence_transformers",
+    "dask",
+    "distributed",
+    "matplotlib",
+    "papermill",
+    "unearth",
+    "pareto_bandit",
+)
 # One name, many definitions by design: the converters of the original benchmarks, and command lines.
 PROTOCOL = {"convert", "main"}
 
@@ -101,6 +111,7 @@ sr.make_router('knn')
 
 @pytest.mark.parametrize("code, loaded", [
     ("", []),
+    ("sr.load('paretobandit')", []),
     ("sr.load('simulated/mmrbench', size=50), list(sr.ROUTERS), sr.SaveRouter", []),
     (FITTED, []),
     ("sr.make_router('embedllm')", ["torch"]),

@@ -102,7 +102,10 @@ def is_fresh(folder: Path) -> bool:
 
 @needs_make
 def test_help_lists_every_target(copy):
-    targets = set(re.findall(r"^\.PHONY: (.+)$", (ROOT / "Makefile").read_text(), re.MULTILINE)[0].split()) - {"moved"}
+    targets = set(re.findall(r"^\.PHONY: (.+)$", (ROOT / "Makefile").read_text(), re.MULTILINE)[0].split()) - {
+        "moved",
+        "missing",
+    }
     listed = set(re.findall(r"^  make (\S+) +\S", make(copy).stdout, re.MULTILINE))
     assert listed == targets >= {"install", "reproduce", "test", "smoke", "check", "lab", "lint", "lock", "clean"}
 
@@ -166,3 +169,42 @@ def test_only_make_data_asks_the_hub(copy):
 def test_torch_can_be_fetched_first(copy):
     commands = make(copy, "-n", "install", "TORCH_ARGS=--index-url cpu").stdout
     assert commands.index("pip install --index-url cpu") < commands.index("pip install -r requirements.txt")
+
+
+FETCH = "-m saverouter.workloads.recorded.fetch"
+
+
+def registered(folder: Path) -> Path:
+    """A registry with one package, and the place where its file belongs."""
+    (folder / "data").mkdir()
+    rows = (
+        "benchmark,repo,kind,revision,file,bytes,sha256\nx,x,package,1.0,x-1.0.tar.gz,1,00\ny,y/y,dataset,a,y.csv,,\n"
+    )
+    (folder / "data" / "registry.csv").write_text(rows)
+    return folder / "data" / "recorded" / "x" / "x-1.0.tar.gz"
+
+
+@needs_make
+def test_install_fetches_recorded_workloads_that_are_missing(copy):
+    """Also into an environment that was complete before; once, and not again when they are here."""
+    file = registered(copy)
+    pretend(copy, f'case "$*" in *"{FETCH}"*) echo asked; exit 1;; esac')
+    first = make(copy, "install")
+    assert first.returncode == 0 and first.stdout.splitlines().count("asked") == 1  # it failed, and install did not
+    assert is_fresh(copy)
+    assert make(copy, "install").stdout.splitlines() == ["asked"]
+    elsewhere = copy / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / file.name).touch()
+    assert "asked" not in make(copy, "install", "SAVEROUTER_DATA=elsewhere").stdout
+    file.parent.mkdir(parents=True)
+    file.touch()
+    assert make(copy, "-q", "install").returncode == 0
+
+
+@needs_make
+def test_other_targets_fetch_only_with_a_new_environment(copy):
+    registered(copy)
+    assert FETCH in make(copy, "-n", "smoke").stdout
+    make(copy, "install")
+    assert FETCH not in make(copy, "-n", "smoke").stdout

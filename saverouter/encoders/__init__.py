@@ -9,5 +9,6 @@ from .clip import clip_vectors
 from .features import ResidualFeatures
 from .minilm import WIDTH as MINILM_WIDTH
 from .minilm import minilm_vectors
+from .tokens import token_counts
 
-__all__ = ["MINILM_WIDTH", "ResidualFeatures", "clip_vectors", "encoder_name", "minilm_vectors"]
+__all__ = ["MINILM_WIDTH", "ResidualFeatures", "clip_vectors", "encoder_name", "minilm_vectors", "token_counts"]

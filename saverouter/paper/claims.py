@@ -44,6 +44,7 @@ from .predicates import (
 from .published import published
 
 HOLDS, FAILS, UNTESTABLE = "holds", "does not hold", "not testable here"
+UNTOLD = "cannot be told"  # of statements over splits: the interval lies on both sides
 
 
 def judge(study: str, measured: pd.DataFrame) -> pd.DataFrame:
@@ -60,7 +61,8 @@ def judge(study: str, measured: pd.DataFrame) -> pd.DataFrame:
 def count(judged: pd.DataFrame) -> str:
     """How many of the statements hold here, in words; those that cannot be tested are left out."""
     here = judged["here"][judged["here"] != UNTESTABLE]
-    return f"{(here == HOLDS).sum()} of {len(here)} statements of the paper hold here"
+    untold = f", {(here == UNTOLD).sum()} cannot be told" if (here == UNTOLD).any() else ""
+    return f"{(here == HOLDS).sum()} of {len(here)} statements of the paper hold here{untold}"
 
 
 def _answer(test: Callable[[pd.DataFrame], bool], frame: pd.DataFrame) -> tuple[str, str]:

@@ -251,9 +251,10 @@ class DenseRouter(Router):
     Options that a subclass may have, and this class heeds:
 
     fraction : share of the available pairs to buy, drawn at random; 1 is dense supervision
-    orbit : generation of the toolkit ORBIT whose rules are followed. "early" is behind the paper's numbers: a query that
-        no model can serve within a threshold goes to the first model of the pool. "late" sends it to the model with
-        the lowest predicted cost, and clips predicted costs to the range seen in training.
+    orbit : generation of the toolkit ORBIT whose rules are followed. "early" is behind the paper's numbers: estimates
+        are rounded to float32 before thresholds and choices are made of them, and a query that no model can serve within
+        a threshold goes to the first model of the pool. "late" sends it to the model with the lowest predicted cost,
+        and clips predicted costs to the range seen in training.
     """
 
     synthetic_best_point = True
@@ -281,7 +282,13 @@ class DenseRouter(Router):
         quality, cost = self._predict(queries.embed(), queries)
         shape = len(queries), len(self.models_)
         cost = np.array(np.broadcast_to(cost, shape), dtype=np.float64)
-        return np.asarray(quality, dtype=np.float64), np.clip(cost, *self.cost_range_) if self.orbit == "late" else cost
+        return self._by_generation(np.asarray(quality, dtype=np.float64), cost)
+
+    def _by_generation(self, quality, cost) -> tuple[np.ndarray, np.ndarray]:
+        """The estimates that everything is made of: predictions, choices and thresholds. See ``orbit``."""
+        if self.orbit == "late":
+            return quality, np.clip(cost, *self.cost_range_)
+        return rounded(quality), rounded(cost)
 
     def predict_quality(self, queries: Asked) -> np.ndarray:
         return self._both(queries)[0]
@@ -296,6 +303,11 @@ class DenseRouter(Router):
     def policies(self, queries: Asked) -> list:
         fallback = "first" if self.orbit == "early" else "cheapest"
         return threshold_policies(*self._estimates(self._queries(queries)), fallback)
+
+
+def rounded(values: np.ndarray) -> np.ndarray:
+    """Float64 values as float32 would hold them: estimates that differ by less are equal."""
+    return values.astype(np.float32).astype(np.float64)
 
 
 def buy_everything(queries: Queries, feedback: Feedback) -> tuple[np.ndarray, np.ndarray]:

@@ -65,10 +65,11 @@ class EquiRouter(DenseRouter):
         def cost_loss(rows):
             return known_mean((self.cost_net_(inputs[rows]) - cost[rows]) ** 2, known[rows])
 
+        # Both are drawn before either is trained, as in ORBIT: what a seed draws depends on the order.
         with seeded(self.seed):
             self.quality_net_ = Modulated(vectors.shape[1], quality.shape[1])
-            optimise(quality_loss, self.quality_net_.parameters(), len(inputs), **training)
             self.cost_net_ = low_rank_layers(vectors.shape[1], cost.shape[1])
+            optimise(quality_loss, self.quality_net_.parameters(), len(inputs), **training)
             optimise(cost_loss, self.cost_net_.parameters(), len(inputs), **training)
 
     def _queries_at_once(self) -> int:

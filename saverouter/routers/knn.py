@@ -7,7 +7,9 @@ import scipy.sparse as sp
 
 from ..encoders import MINILM_WIDTH
 from .base import DenseRouter
-from .shared.neighbours import nearest, neighbour_mean, weight_matrix
+from .shared.neighbours import distances, nearest, neighbour_mean, weight_matrix
+
+SAME = 1e-12
 
 
 class KNN(DenseRouter):
@@ -20,8 +22,10 @@ class KNN(DenseRouter):
     orbit : "early" or "late", see ``DenseRouter``
     seed : of that draw
 
-    A model without an outcome among the neighbours is given its mean over all that was bought. Its outcomes are all that it
-    learns: a saved kNN holds the training queries' vectors and every outcome bought, though no prompt.
+    A neighbour counts by the inverse of its distance. Neighbours that equal the query, with a distance below 1e-12
+    in float32 as in ORBIT, leave the others without weight. A model without an outcome among the neighbours is given its
+    mean over all that was bought. Outcomes are all that it learns: a saved kNN holds the training queries' vectors and every
+    outcome bought, though no prompt.
     """
 
     label = "kNN"
@@ -51,13 +55,16 @@ class KNN(DenseRouter):
         self.cost_range_ = tuple(state.array("cost_range_", 2, size))
 
     def _predict(self, vectors, queries):
-        weights = sp.vstack([self._weights(*part) for part in nearest(vectors, self.vectors_, self.k)], format="csr")
+        parts, start = [], 0
+        for near, cosine in nearest(vectors, self.vectors_, self.k):
+            parts.append(self._weights(vectors[start : start + len(near)], near, cosine))
+            start += len(near)
+        weights = sp.vstack(parts, format="csr")
         return neighbour_mean(weights, self.quality_), neighbour_mean(weights, self.cost_)
 
-    def _weights(self, near, cosine) -> sp.csr_matrix:
-        distance = np.sqrt(np.maximum(2 - 2 * cosine, 0))
-        # in float32 the cosine of a vector with itself may be 1 - 1e-7: that is the same prompt
-        same = distance <= 1e-3
+    def _weights(self, vectors, near, cosine) -> sp.csr_matrix:
+        distance = distances(vectors, self.vectors_, near, cosine)
+        same = distance < SAME
         weight = np.where(same.any(axis=1, keepdims=True), same, 1 / (distance + 1e-8))
         weight /= weight.sum(axis=1, keepdims=True)
         return weight_matrix(near, weight, len(self.vectors_))

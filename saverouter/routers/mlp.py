@@ -31,16 +31,18 @@ class MLP(DenseRouter):
     def _learn(self, vectors, quality, cost, queries):
         inputs = tensor(vectors)
         *targets, known = known_tensors(quality, cost)
+        # Both are drawn before either is trained, as in ORBIT: what a seed draws depends on the order.
         with seeded(self.seed):
-            self.quality_net_, self.cost_net_ = (self._network(inputs, target, known) for target in targets)
+            nets = [low_rank_layers(inputs.shape[1], target.shape[1]) for target in targets]
+            for net, target in zip(nets, targets, strict=True):
+                self._train(net, inputs, target, known)
+        self.quality_net_, self.cost_net_ = nets
 
-    def _network(self, inputs, target, known):
-        net = low_rank_layers(inputs.shape[1], target.shape[1])
+    def _train(self, net, inputs, target, known):
         optimise(
             lambda rows: known_mean((net(inputs[rows]) - target[rows]) ** 2, known[rows]),
             net.parameters(), len(inputs), epochs=self.epochs, batch=self.batch, rate=self.rate, name=self.label,
         )  # fmt: skip
-        return net
 
     def _predict(self, vectors, queries):
         return outputs(self.quality_net_, vectors), outputs(self.cost_net_, vectors)

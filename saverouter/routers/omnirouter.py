@@ -23,6 +23,8 @@ class OmniRouter(DenseRouter):
     epochs, batch, rate, decay : of Adam, as published; a small training set gives few steps, and the heads stay close
         to where they started
     orbit, seed : see ``DenseRouter``
+
+    Where more training queries are equally near than count, the neighbours are those of ORBIT: see ``nearest``.
     """
 
     label = "OmniRouter"
@@ -61,7 +63,7 @@ class OmniRouter(DenseRouter):
             outputs(lambda part: torch.sigmoid(self.heads_[0](part)), vectors),
             outputs(self.heads_[1], vectors),
         )
-        weights = equal_weights(vectors, self.vectors_, self.neighbours)
+        weights = equal_weights(vectors, self.vectors_, self.neighbours, ordered=True)
         retrieved = neighbour_mean(weights, self.quality_), neighbour_mean(weights, self.cost_)
         share = self.trained_share
         return tuple(share * own + (1 - share) * found for own, found in zip(trained, retrieved, strict=True))

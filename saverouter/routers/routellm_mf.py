@@ -67,7 +67,7 @@ class RouteLLMMF(DenseRouter):
         if self.orbit == "late":
             return super().policies(queries)
         quality, cost = self._estimates(self._queries(queries))
-        prices = np.unique(self.mean_cost_[[self.weak_, self.strong_]])
+        prices = np.unique(cost[:, [self.weak_, self.strong_]])
         # The toolkit gives the others no cost. That adds a threshold of NaN, which no model meets.
         nobody = ThresholdPolicies(quality, cost, np.array([np.nan]), "first").choice(0)
         return [ThresholdPolicies(quality, cost, prices, "first"), ChoicePolicies(nobody[None], ["first model always"])]

@@ -34,7 +34,7 @@ class TRouter(DenseRouter):
     """
 
     label = "TRouter"
-    deviation = "sentences about tasks are our own"
+    deviation = "sentences about tasks are our own; lists the tasks of training queries only"
 
     def __init__(self, *, temperature=0.07, task_weight=1.0, epochs=20, batch=256, rate=1e-3, orbit="early", seed=42):
         self.temperature = temperature

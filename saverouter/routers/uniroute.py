@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from sklearn.cluster import KMeans
+from scipy.spatial.distance import cdist
 from torch import nn
 
 from .base import DenseRouter
-from .shared.neighbours import cluster_mean, distinct_rows
+from .shared.neighbours import cluster_mean
 from .shared.neural import known_mean, known_tensors, optimise, outputs, seeded, tensor
+
+ROUNDS = 100
 
 
 class UniRoute(DenseRouter):
@@ -16,7 +18,7 @@ class UniRoute(DenseRouter):
 
     Parameters
     ----------
-    clusters : regions of the query space
+    clusters : regions of the query space; some may stay empty
     hidden : units of the map's two hidden layers
     epochs, batch, rate : of Adam
     orbit : "early" (a model's mean cost) or "late" (its mean cost in each region)
@@ -35,13 +37,11 @@ class UniRoute(DenseRouter):
         self.seed = seed
 
     def _learn(self, vectors, quality, cost, queries):
-        distinct = distinct_rows(vectors)
-        n_clusters = min(self.clusters, len(distinct))
-        first = np.random.default_rng(self.seed).choice(distinct, n_clusters, replace=False)
-        found = KMeans(n_clusters, init=vectors[first], n_init=1, max_iter=100, tol=0).fit(vectors)
+        n_clusters = min(self.clusters, len(vectors))
+        labels = region_labels(vectors, n_clusters, self.seed)
         errors = 1 - np.clip(quality, 0, 1)
-        self.errors_ = cluster_mean(found.labels_, n_clusters, errors)
-        self.costs_ = cluster_mean(found.labels_, n_clusters, cost)
+        self.errors_ = cluster_mean(labels, n_clusters, errors)  # in an empty region a model's error over all
+        self.costs_ = cluster_mean(labels, n_clusters, cost)
         inputs, features = tensor(vectors), tensor(self.errors_)
         target, _, known = known_tensors(errors, errors)
         with seeded(self.seed):
@@ -66,6 +66,24 @@ class UniRoute(DenseRouter):
 
     def _predict(self, vectors, queries):
         region = outputs(self.map_, vectors)
-        return np.clip(
-            1 - region @ self.errors_, 0, 1
-        ), self.mean_cost_ if self.orbit == "early" else region @ self.costs_
+        quality = np.clip(1 - region @ self.errors_, 0, 1)
+        return quality, self.mean_cost_ if self.orbit == "early" else region @ self.costs_
+
+
+def region_labels(vectors: np.ndarray, n_clusters: int, seed: int) -> np.ndarray:
+    """(n,) clusters by Lloyd's iteration as ORBIT has it, which differs from scikit-learn's where vectors repeat.
+
+    It starts from rows at different positions, whose vectors may be equal; the first of equal centres takes all. A cluster
+    that becomes empty keeps its centre.
+    """
+    points = vectors.astype(np.float64)  # where sums of float32 are exact, and the mean of equal vectors is that vector
+    centres = points[np.random.default_rng(seed).choice(len(points), n_clusters, replace=False)]
+    labels = np.full(len(points), -1)
+    for _ in range(ROUNDS):
+        before, labels = labels, np.argmin(cdist(points, centres, "sqeuclidean"), axis=1)
+        if np.array_equal(labels, before):
+            break
+        members = np.eye(n_clusters)[labels].T
+        size = members.sum(axis=1, keepdims=True)
+        np.divide(members @ points, size, out=centres, where=size > 0)
+    return labels

@@ -54,9 +54,9 @@ def workloads(benchmark: str, profile: str, source: str = "simulated") -> dict[s
     return {name: workload(f"{source}/{name}", profile) for name in names}
 
 
-def row(done: Run, target: float = 1.0, **keys) -> dict:
-    """One row of a frame: keys, the four metrics at a target, what supervision cost, and its share of all pairs."""
-    result = done.result.at(target=target)
+def row(done: Run, target: float = 1.0, *, margin: float | None = None, **keys) -> dict:
+    """One row of a frame: keys, the four metrics at a target or margin, what supervision cost, its share of all pairs."""
+    result = done.result.at(target=target) if margin is None else done.result.at(margin=margin)
     return {**keys, **result.metrics(), "supervision": done.supervision_share, "best_single": result.reference.quality}
 
 

@@ -10,6 +10,7 @@ import inspect
 import json
 import socket
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cache
@@ -241,3 +242,16 @@ def deviations(router: str, options: dict, work: Workload, kind: type | None = N
         if options[name] != usual and name != "seed":
             notes.append(f"{name.replace('_', ' ')} {options[name]} instead of {usual}")
     return "; ".join(notes)
+
+
+def kept(compute: Callable[..., list[dict]], work: Workload, **options) -> list[dict]:
+    """``compute(work, **options)``, rows of plain values, computed once for this content and code, as runs are."""
+    code = digest_of_files(PACKAGE, [Path(inspect.getfile(compute))])
+    digest = digest_of(code_version(), code, compute.__qualname__, _encoder(work), work.fingerprint, options)
+    path = cache_folder("studies") / f"{digest}.json"
+    with only_one(path):
+        if not path.is_file():
+            rows = compute(work, **options)
+            with atomic_path(path) as temporary:
+                temporary.write_text(json.dumps(rows))
+        return json.loads(path.read_text())

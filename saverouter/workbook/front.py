@@ -21,17 +21,17 @@ from markupsafe import Markup
 
 from ..judging import Reference, Result
 from ..paper import published, short
-from ..paper.claims import FAILS, HOLDS, UNTESTABLE
+from ..paper.claims import FAILS, HOLDS, UNTESTABLE, UNTOLD
 
 TEMPLATES = Path(__file__).with_name("templates")
 OURS = "SaveRouter"
 MARGINS = (0.0, 0.5, 1.0, 2.0)  # points below the best single model
 LOWEST_TARGET = 0.9  # of the what-if; points of lower quality need not be embedded
-DOLLARS = {"paretobandit"}  # workloads whose costs are known to be in dollars
+DOLLARS = ("paretobandit", "recorded/")  # workloads whose costs are known to be in dollars
 SOURCES = {"simulated": "simulated", "original": "recorded", "recorded": "recorded"}  # what stands before the slash
 NOISE = 1e-9
 TIE = 0.01  # cost ratios that differ by no more are as good as equal; a router's supervision is not in them
-SYMBOLS = {HOLDS: "✓", FAILS: "✗", UNTESTABLE: "?"}
+SYMBOLS = {HOLDS: "✓", FAILS: "✗", UNTOLD: "~", UNTESTABLE: "?"}
 WORDS = {"workload", "router", "reference", "policy", "model", "method"}
 FRONTIERS = ["workload", "router", "reference", "reference_quality", "reference_cost", "supervision_cost", "reference_spent",
              "policy", "quality", "cost", "reference_part"]  # fmt: skip
@@ -255,11 +255,12 @@ def claims_answer(groups: list[dict]) -> dict | None:
     here = [claim["here"] for group in groups for claim in group["claims"]]
     if not here:
         return None
-    holds, fails, open_ = (here.count(answer) for answer in SYMBOLS)
+    holds, fails, untold, untested = (here.count(answer) for answer in (HOLDS, FAILS, UNTOLD, UNTESTABLE))
     verbs = ("holds" if holds == 1 else "hold", "does" if fails == 1 else "do")
     title = f"{holds} of {len(here)} statements of the paper {verbs[0]} here"
     text = f"Of {len(here)} statements of the paper {holds} {verbs[0]} here, {fails} {verbs[1]} not"
-    text += f", and {open_} cannot be tested." if open_ else "."
+    more = [f"{number} cannot be {what}" for number, what in ((untold, "told"), (untested, "tested")) if number]
+    text += f", and {' and '.join(more)}." if more else "."
     return {"figure": f"{holds} of {len(here)}", "title": title, "sentence": text}
 
 
@@ -301,5 +302,5 @@ def embedded(places: list[Place]) -> str:
         ]  # fmt: skip
         models = [[row["model"], row["quality"], row["cost"]] for row in place.models if row["quality"] >= least]
         told.append({"name": place.name, "model": best.model, "quality": best.quality, "cost": best.cost,
-                     "dollars": place.name in DOLLARS, "routers": routers, "models": models})  # fmt: skip
+                     "dollars": place.name.startswith(DOLLARS), "routers": routers, "models": models})  # fmt: skip
     return json.dumps(told).replace("<", "\\u003c")

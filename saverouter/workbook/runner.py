@@ -26,6 +26,7 @@ from ..errors import SaveRouterError
 from ..files import atomic_path, digest_of, digest_of_files
 from ..progress import duration, say
 from ..studies import profile
+from ..workloads import recorded
 from . import notebooks, report
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -87,11 +88,12 @@ class Outcome:
 
 
 def package_fingerprint() -> str:
-    """A hash of everything besides the notebook that can change a result: code, shipped data, pinned versions."""
+    """A hash of everything besides the notebook that can change a result: code, data, pinned versions."""
     code = [path for path in (ROOT / "saverouter").rglob("*.py") if path not in NOT_INPUT]
-    shipped = [path for path in (ROOT / "data").iterdir() if path.name not in ("original", "registry.csv")]
+    fetched = ("original", "recorded", "registry.csv")
+    shipped = [path for path in (ROOT / "data").iterdir() if path.name not in fetched]
     data = [path for place in shipped for path in (place, *place.rglob("*")) if path.is_file()]
-    return digest_of_files(ROOT, [*code, *data, *ROOT.glob("constraints.txt")])
+    return digest_of(digest_of_files(ROOT, [*code, *data, *ROOT.glob("constraints.txt")]), recorded.present())
 
 
 def plan(selected: list[Path], profile_name: str, optional: dict, required: dict, reports: Path) -> list[Job]:

@@ -9,16 +9,17 @@ import numpy as np
 
 from ..errors import SaveRouterError, did_you_mean, seed_of, whole
 from .originals import LOADERS, load_original
-from .recorded import paretobandit
+from .recorded import NAMES, load_recorded
 from .simulate import benchmarks, simulate
 from .tables import read_table
 from .workload import Workload
 
 
 def names() -> list[str]:
-    """The workloads that come with the project, and those it loads once they were fetched ("original/...")."""
+    """The workloads that come with the project, and those it loads once they were fetched (recorded and original)."""
     every = benchmarks(large_pool=True)
-    return ["paretobandit", *(f"simulated/{name}" for name in every), *(f"original/{name}" for name in LOADERS)]
+    rooms = {"recorded": NAMES, "simulated": every, "original": LOADERS}
+    return ["paretobandit", *(f"{room}/{name}" for room, known in rooms.items() for name in known)]
 
 
 def load(name: str | os.PathLike, *, size: int | None = None, seed: int | None = None) -> Workload:
@@ -26,8 +27,9 @@ def load(name: str | os.PathLike, *, size: int | None = None, seed: int | None =
 
     Parameters
     ----------
-    name : "paretobandit", "simulated/routerbench" and its like (``saverouter.names()`` lists them), "original/routerbench"
-        for the real one (fetch it first: ``make data``), or the path of a CSV or Parquet file; a file that is not found
+    name : "recorded/sensebench" and its like (``saverouter.names()`` lists them; "paretobandit" is short for
+        "recorded/paretobandit"), "simulated/routerbench", "original/routerbench" for the real one (fetch it first:
+        ``make data``), or the path of a CSV or Parquet file; a file that is not found
         is looked for in ``$SAVEROUTER_DATA``
     size : number of queries; a simulated benchmark is generated at that size, anything else is sampled
     seed : of the simulation or of the sample; 0 unless given
@@ -41,8 +43,10 @@ def load(name: str | os.PathLike, *, size: int | None = None, seed: int | None =
         return simulate(text.removeprefix("simulated/"), size=size, seed=seed or 0)
     if text.startswith("original/"):
         work = load_original(text.removeprefix("original/"))
+    elif text.startswith("recorded/") or text == "paretobandit":
+        work = load_recorded(text.removeprefix("recorded/"))
     else:
-        work = paretobandit() if text == "paretobandit" else read_table(_find(text))
+        work = read_table(_find(text))
     return work if size is None else sample(work, size, seed or 0)
 
 

@@ -7,7 +7,8 @@ float64 arrays in which NaN in both marks a pair that is unavailable.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -15,6 +16,7 @@ import numpy as np
 from ..errors import SaveRouterError, seed_of, share
 from .feedback import ReplayFeedback
 from .queries import Queries, as_texts
+from .splits import split_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +31,8 @@ class Workload:
     cost : (n, M), any unit as long as it is one unit, NaN where the pair is unavailable
     tasks : n task labels, or None where the workload has none
     vectors : (n, D) query vectors that replace the text encoder, or None
+    clusters : n labels of queries that belong together, or None; a split keeps a cluster on one side
+    families : further groupings by name, n labels each, that a split heeds where it is told to
     provenance : sentences that say where the data come from and what was done to them
     simulated : True where outcomes were generated rather than recorded
     grouping : the grouping the paper uses on this benchmark ("auto" unless it says otherwise)
@@ -45,6 +49,8 @@ class Workload:
     provenance: tuple[str, ...] = ()
     simulated: bool = False
     grouping: str = "auto"
+    clusters: np.ndarray | None = None
+    families: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     def __post_init__(self):
         def put(name, value):
@@ -57,6 +63,9 @@ class Workload:
         put("cost", np.array(self.cost, dtype=np.float64))
         if self.tasks is not None:
             put("tasks", as_texts(self.tasks))
+        if self.clusters is not None:
+            put("clusters", as_texts(self.clusters))
+        put("families", {str(name): as_texts(labels) for name, labels in self.families.items()})
         if self.vectors is not None:
             put("vectors", np.asarray(self.vectors, dtype=np.float32))
         validate(self)
@@ -93,20 +102,47 @@ class Workload:
             cost=self.cost[rows],
             tasks=pick(self.tasks),
             vectors=pick(self.vectors),
+            clusters=pick(self.clusters),
+            families={name: labels[rows] for name, labels in self.families.items()},
         )
 
-    def split(self, train: float = 0.2, seed: int = 42) -> tuple[Workload, Workload]:
-        """The paper's split: shuffle all rows once, the first ``int(n * train)`` rows teach, the rest test."""
+    def split(
+        self, train: float = 0.2, seed: int = 42, together: str | bool | None = None
+    ) -> tuple[Workload, Workload]:
+        """Some queries to learn from, and the rest to test on; what belongs together is on one side.
+
+        Parameters
+        ----------
+        train : share of the queries to learn from
+        seed : of the shuffle
+        together : None keeps ``clusters`` on one side, where there are any; "prompt" keeps equal prompts on one side too,
+            and the name of one of ``families`` those with equal labels. False heeds nothing, and where nothing is heeded
+            this is the paper's split: shuffle all rows once, the first ``int(n * train)`` rows teach, the rest test
+        """
         share("train", train, below_one=True)
         seed_of(seed)
-        order = np.random.RandomState(seed).permutation(len(self))
-        size = int(len(self) * train)
-        if size == 0 or size == len(self):
+        learn, test = split_rows(len(self), train, seed, self._heeded(together))
+        if not len(learn) or not len(test):
             raise SaveRouterError(
-                f"{self.name}: train={train} of {len(self)} queries leaves {size} to learn from and "
-                f"{len(self) - size} to test on; use more queries or another fraction"
+                f"{self.name}: train={train} of {len(self)} queries leaves {len(learn)} to learn from and "
+                f"{len(test)} to test on; use more queries or another fraction"
             )
-        return self.take(order[:size]), self.take(order[size:])
+        return self.take(learn), self.take(test)
+
+    def _heeded(self, together: str | bool | None) -> list[np.ndarray]:
+        """The groupings that a split heeds."""
+        if together is False:
+            return []
+        declared = [] if self.clusters is None else [self.clusters]
+        if together is None:
+            return declared
+        known = {**self.families, "prompt": self.prompts}
+        if not isinstance(together, str) or together not in known:
+            raise SaveRouterError(
+                f"together is {together!r}; {self.name} has {', '.join(map(repr, known))}, None keeps its clusters "
+                "on one side, and False is the paper's split"
+            )
+        return [*declared, known[together]]
 
     def feedback(self) -> ReplayFeedback:
         """A meter over these recorded outcomes: the only way for a router to see any of them."""
@@ -121,6 +157,10 @@ class Workload:
         for array in (self.quality, self.cost, self.vectors):
             if array is not None:
                 digest.update(np.ascontiguousarray(array).tobytes())
+        declared = {"clusters": self.clusters, **self.families}
+        for name, labels in declared.items():
+            if labels is not None:
+                digest.update("\x1f".join((name, *labels)).encode("utf-8", "surrogatepass") + b"\x1e")
         return digest.hexdigest()
 
 
@@ -134,6 +174,8 @@ def validate(work: Workload) -> None:
     for label, array, shape in (
         ("prompts", work.prompts, (n,)),
         ("tasks", work.tasks, (n,)),
+        ("clusters", work.clusters, (n,)),
+        *((f"family {name!r}", labels, (n,)) for name, labels in work.families.items()),
         ("quality", work.quality, (n, m)),
         ("cost", work.cost, (n, m)),
     ):
@@ -150,12 +192,7 @@ def validate(work: Workload) -> None:
             raise SaveRouterError(
                 f"prompt of query {work.query_ids[row]!r} (row {row}) is empty; fill it or drop the row"
             )
-    if work.tasks is not None:
-        for row, task in enumerate(work.tasks):
-            if not task or not task.strip():
-                raise SaveRouterError(
-                    f"task of query {work.query_ids[row]!r} (row {row}) is empty; name it, or leave the whole column out"
-                )
+    _refuse_empty(work)
     _refuse_values(work, "quality", (work.quality < 0) | (work.quality > 1) | np.isinf(work.quality), "0..1 or missing")
     _refuse_values(work, "cost", (work.cost < 0) | np.isinf(work.cost), "a finite number >= 0 or missing")
     lone = np.isfinite(work.quality) != np.isfinite(work.cost)
@@ -172,6 +209,16 @@ def validate(work: Workload) -> None:
             f"query {work.query_ids[nobody[0]]!r} (row {nobody[0]}) has no available model; "
             f"drop it or add an outcome ({len(nobody)} such queries)"
         )
+
+
+def _refuse_empty(work: Workload) -> None:
+    groups = {"task": work.tasks, "cluster": work.clusters, **work.families}
+    for what, labels in groups.items():
+        for row, label in enumerate(labels if labels is not None else ()):
+            if not label or not label.strip():
+                raise SaveRouterError(
+                    f"{what} of query {work.query_ids[row]!r} (row {row}) is empty; name it, or leave the whole column out"
+                )
 
 
 def _refuse_repeats(values, what: str, remedy: str) -> None:

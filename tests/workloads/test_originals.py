@@ -14,15 +14,13 @@ import pytest
 from publishers import MAKERS, ZEROS, make_llmrouterbench, old_pickle
 
 import saverouter as sr
-from saverouter.workloads import originals
+from saverouter.workloads import originals, recorded, registry, store
 from saverouter.workloads.originals import (
     llmrouterbench,
     mixinstruct,
     mmrbench,
-    registry,
     routerbench,
     routereval,
-    store,
 )
 
 RUNNER = Path(__file__).parents[1] / "release_loaders.py"
@@ -322,3 +320,8 @@ def test_the_registry_pins_every_file():
         assert source.kind in ("dataset", "model") and source.repo.count("/") == 1
         assert source.benchmark == "clip" or len(source.revision) >= 12
     assert {source.benchmark for source in registry.sources()} == {*originals.LOADERS, "clip"}
+    packages = registry.sources(room="recorded")
+    assert {source.benchmark for source in packages} == set(recorded.READERS)
+    for source in packages:
+        assert source.kind == "package" and source.revision in source.file
+        assert len(source.sha256) == 64 and int(source.bytes) > 0

@@ -9,6 +9,7 @@ from saverouter import load, names
 from saverouter.encoders import minilm_vectors
 from saverouter.errors import SaveRouterError
 from saverouter.paper.structure import structure
+from saverouter.workloads import recorded
 from saverouter.workloads.large_pool import billions, models_by_rule, prices_by_size
 from saverouter.workloads.simulate import benchmarks, simulate, specification
 
@@ -26,7 +27,8 @@ PUBLISHED = {  # queries, models, tasks
 def test_the_four_main_benchmarks_are_told_from_the_large_pool():
     assert benchmarks() == MAIN
     assert benchmarks(large_pool=True) == NAMES
-    assert names() == ["paretobandit", *(f"{source}/{name}" for source in ("simulated", "original") for name in NAMES)]
+    others = [f"{source}/{name}" for source in ("simulated", "original") for name in NAMES]
+    assert names() == ["paretobandit", *(f"recorded/{name}" for name in recorded.NAMES), *others]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -13,7 +13,7 @@ import pytest
 from publishers import long_table, old_pickle
 
 import saverouter as sr
-from saverouter.workloads.originals.archives import extract
+from saverouter.workloads.archives import extract, members
 from saverouter.workloads.originals.pickles import read_pickle
 
 
@@ -173,6 +173,32 @@ def test_limits_hold_for_what_is_read(tmp_path, pack):
     with pytest.raises(sr.SaveRouterError, match="unpacks to more than was agreed"):
         extract(bomb, tmp_path / "out", most_bytes=1_000_000)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bomb", "many"]
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_a_hostile_archive_is_not_read(tmp_path, kind):
+    with pytest.raises(sr.SaveRouterError, match="bad.archive holds .* it is not used"):
+        list(members(HOSTILE[kind](tmp_path / "bad.archive"), r".*\.json"))
+
+
+@pytest.mark.parametrize("pack", [tar, zipped])
+def test_members_are_read_within_limits(tmp_path, pack):
+    bomb = pack(tmp_path / "bomb", ("a/big.json", b"0" * 5_000_000), ("b/small.json", b"1"), ("c/small.json", b"2"))
+    assert dict(members(bomb, r"[bc]/.*\.json")) == {"b/small.json": b"1", "c/small.json": b"2"}
+    with pytest.raises(sr.SaveRouterError, match="unpacks to more than was agreed"):
+        list(members(bomb, r".*\.json", most_bytes=1_000_000))
+    with pytest.raises(sr.SaveRouterError, match="more than 2 files"):
+        list(members(bomb, r"b/.*", most_files=2))
+    with pytest.raises(sr.SaveRouterError, match="holds none of the files that are read"):
+        list(members(bomb, r"d/.*"))
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+@pytest.mark.parametrize("pack", [tar, zipped])
+def test_a_name_that_occurs_twice_is_not_read(tmp_path, pack):
+    twice = pack(tmp_path / "twice", ("a.json", b"1"), ("a.json", b"2"))
+    with pytest.raises(sr.SaveRouterError, match="holds 'a.json' twice; it is not used"):
+        list(members(twice, r"a\.json"))
 
 
 @pytest.mark.parametrize("pack", [tar, zipped])

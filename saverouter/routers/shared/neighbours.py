@@ -10,15 +10,38 @@ import scipy.sparse as sp
 from ...workloads import model_means
 
 CHUNK = 2048
+CLOSE = 0.01  # a float32 cosine is too coarse for shorter distances between unit vectors
+PAIRS = 16384  # differences of vectors in memory at a time
 
 
-def nearest(vectors: np.ndarray, known: np.ndarray, k: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """The k nearest of the known unit vectors, a block of queries at a time: (rows, k) positions and cosines."""
+def nearest(
+    vectors: np.ndarray, known: np.ndarray, k: int, *, ordered: bool = False
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """The k nearest of the known unit vectors, a block of queries at a time: (rows, k) positions and cosines.
+
+    Where more than k are equally near, NumPy's partition at k decides, and that depends on the processor. With
+    ``ordered`` every position up to k is put in order, which keeps the earlier ones almost always.
+    """
     k = min(k, len(known))
     for start in range(0, len(vectors), CHUNK):
         closeness = vectors[start : start + CHUNK] @ known.T
         near = np.argpartition(-closeness, k - 1, axis=1)[:, :k]
-        yield near, np.take_along_axis(closeness, near, axis=1).astype(np.float64)
+        cosine = np.take_along_axis(closeness, near, axis=1)
+        if ordered:  # the slower way, for the rows where it can make a difference
+            tied = np.flatnonzero((closeness >= cosine.min(axis=1, keepdims=True)).sum(axis=1) > k)
+            near[tied] = np.argpartition(-closeness[tied], range(k), axis=1)[:, :k]
+            cosine = np.take_along_axis(closeness, near, axis=1)
+        yield near, cosine.astype(np.float64)
+
+
+def distances(vectors: np.ndarray, known: np.ndarray, near: np.ndarray, cosine: np.ndarray) -> np.ndarray:
+    """(n, k) Euclidean distances to neighbours, from their cosines; short ones from the vectors, so that equal ones have 0."""
+    distance = np.sqrt(np.maximum(2 - 2 * cosine, 0))
+    rows, places = np.nonzero(distance < CLOSE)
+    for start in range(0, len(rows), PAIRS):
+        row, place = rows[start : start + PAIRS], places[start : start + PAIRS]
+        distance[row, place] = np.linalg.norm(vectors[row] - known[near[row, place]], axis=1)
+    return distance
 
 
 def weight_matrix(near: np.ndarray, weights: np.ndarray, n_known: int) -> sp.csr_matrix:
@@ -27,9 +50,9 @@ def weight_matrix(near: np.ndarray, weights: np.ndarray, n_known: int) -> sp.csr
     return sp.csr_matrix((weights.ravel(), near.ravel(), ends), shape=(len(near), n_known))
 
 
-def equal_weights(vectors: np.ndarray, known: np.ndarray, k: int) -> sp.csr_matrix:
-    """(n, n_known) weights of the k nearest, all equal."""
-    near = np.concatenate([part for part, _ in nearest(vectors, known, k)])
+def equal_weights(vectors: np.ndarray, known: np.ndarray, k: int, *, ordered: bool = False) -> sp.csr_matrix:
+    """(n, n_known) weights of the k nearest, all equal; for ``ordered`` see ``nearest``."""
+    near = np.concatenate([part for part, _ in nearest(vectors, known, k, ordered=ordered)])
     return weight_matrix(near, np.full(near.shape, 1 / near.shape[1]), len(known))
 
 

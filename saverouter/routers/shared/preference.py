@@ -28,6 +28,10 @@ class PreferenceRouter(DenseRouter):
         cost = self.mean_cost_ if self.orbit == "early" else self.cost_net_.predict(vectors)
         return self._preference(vectors), cost
 
+    def _by_generation(self, quality, cost):
+        """A favourite needs no threshold, so that early estimates are not rounded."""
+        return (quality, cost) if self.orbit == "early" else super()._by_generation(quality, cost)
+
     def policies(self, queries: Asked) -> list:
         if self.orbit == "late":
             return super().policies(queries)

@@ -20,6 +20,7 @@ from .look import (
 )
 from .parts import arrival_scores, budget, changes, variants
 from .races import hero, paybacks, race
+from .splits import ceilings, payback_over_splits, scores_over_budgets, traits, verdicts
 
 __all__ = [
     "ACCENT",
@@ -29,6 +30,7 @@ __all__ = [
     "SOFT",
     "arrival_scores",
     "budget",
+    "ceilings",
     "changes",
     "colour",
     "explained",
@@ -40,14 +42,18 @@ __all__ = [
     "never_lane",
     "panels",
     "payback",
+    "payback_over_splits",
     "paybacks",
     "queries_axis",
     "race",
     "saturation_curve",
+    "scores_over_budgets",
     "seeds",
     "short",
     "strips",
     "style",
     "targets",
+    "traits",
     "variants",
+    "verdicts",
 ]

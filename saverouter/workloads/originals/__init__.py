@@ -11,15 +11,17 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from ...encoders import clip_vectors
 from ...errors import SaveRouterError, did_you_mean
-from ...files import cache_folder, contents_of, digest_of, digest_of_files, only_one, stamp_of
+from ...files import cache_folder, contents_of, only_one
+from .. import store
+from ..archives import extract
+from ..registry import checked, download_folder, located, sources
 from ..workload import Workload
-from . import llmrouterbench, mixinstruct, mmrbench, routerbench, routereval, store
-from .archives import extract
-from .registry import checked, download_folder, find, located, sources
+from . import llmrouterbench, mixinstruct, mmrbench, routerbench, routereval
 
 LOADERS: dict[str, Callable[[dict[str, Path]], Workload]] = {
     "llmrouterbench": llmrouterbench.convert,
@@ -43,15 +45,11 @@ def load_original(name: str, *, vectors: bool = True) -> Workload:
             f"no original benchmark {name!r}; {did_you_mean(name, LOADERS)}there are {', '.join(LOADERS)}"
         )
     path = cache_folder("original") / f"{name}.parquet"
-    with only_one(path.with_name(f"{name}.conversion")):
-        kept = store.made_from(path)
-        if kept is None or kept != _inputs(name, kept):
-            _convert(name, path)
-    work = store.read(path)
+    work = store.kept_or_made(path, sources(name), store.readers_digest(Path(__file__).parent), partial(_convert, name))
     return with_pictures(work) if vectors and name == "mmrbench" else work
 
 
-def _convert(name: str, path: Path) -> None:
+def _convert(name: str) -> tuple[Workload, dict[str, Path]]:
     files = located(name, without=PICTURES)
     wanted = {source.file: source for source in sources(name)}
     known = {file: checked(wanted[file], place) for file, place in files.items()}
@@ -68,23 +66,7 @@ def _convert(name: str, path: Path) -> None:
         )
         for file, source in known.items()
     )
-    work = replace(work, provenance=(*told, *work.provenance))
-    store.write(path, work, {"code": _code(), "files": {file: stamp_of(place) for file, place in files.items()}})
-
-
-def _inputs(name: str, kept: dict) -> dict:
-    """What a workload would be made from now; a file that is gone counts as unchanged."""
-    places = {source.file: find(source) for source in sources(name)}
-    stamps = {
-        file: stamp if places.get(file) is None else stamp_of(places[file]) for file, stamp in kept["files"].items()
-    }
-    return {"code": _code(), "files": stamps}
-
-
-def _code() -> str:
-    """A hash of the converters: a change in them makes the stored tables stale."""
-    folder = Path(__file__).parent
-    return digest_of(digest_of_files(folder, [path for path in folder.glob("*.py") if path.name != "fetch.py"]))
+    return replace(work, provenance=(*told, *work.provenance)), files
 
 
 def unpacked(name: str, archive: Path, sha256: str) -> Path:

@@ -17,7 +17,7 @@ from typing import Any
 
 from ...errors import SaveRouterError
 from ...progress import listening, say
-from .registry import Source, checked, download_folder, find, sources, trust
+from ..registry import Source, checked, download_folder, find, sources, trust
 
 ALSO = {"mmrbench": ("clip",)}  # pictures need an encoder
 ROOM = 3  # free disk needed, as a multiple of the download: archives are unpacked beside it

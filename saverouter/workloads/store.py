@@ -1,25 +1,58 @@
-"""Converted benchmarks as Parquet: read in a second, checked by fingerprint, and no pickle is opened again."""
+"""Converted workloads as Parquet: read in a second, checked by fingerprint, and no archive or pickle is opened again."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ...errors import SaveRouterError
-from ...files import atomic_path
-from ..workload import Workload
+from ..errors import SaveRouterError
+from ..files import atomic_path, digest_of, digest_of_files, only_one, stamp_of
+from .registry import Source, find
+from .workload import Workload
 
 KEY = b"saverouter"
-TEXTS = ("query_id", "prompt", "task")
+TEXTS = {"query_id": "query_ids", "prompt": "prompts", "task": "tasks", "cluster": "clusters"}
+
+
+def kept_or_made(
+    path: Path, sources: list[Source], code: str, convert: Callable[[], tuple[Workload, dict[str, Path]]]
+) -> Workload:
+    """The workload kept at ``path``, made anew by ``convert`` if its files or the code that reads them have changed.
+
+    ``convert`` also returns which files it read. A file that is gone since then counts as unchanged.
+    """
+    with only_one(path.with_name(f"{path.stem}.conversion")):
+        kept = made_from(path)
+        if kept is None or kept != {"code": code, "files": _stamps(sources, kept)}:
+            work, files = convert()
+            write(path, work, {"code": code, "files": {file: stamp_of(place) for file, place in files.items()}})
+    return read(path)
+
+
+def _stamps(sources: list[Source], kept: dict) -> dict:
+    places = {source.file: find(source) for source in sources}
+    return {
+        file: stamp if places.get(file) is None else stamp_of(places[file]) for file, stamp in kept["files"].items()
+    }
+
+
+def readers_digest(folder: Path, *others: Path) -> str:
+    """A hash of what reads files into workloads: a change in it makes the stored tables stale."""
+    here = Path(__file__).parent
+    shared = [here / f"{name}.py" for name in ("archives", "registry", "store")]
+    readers = [path for path in folder.glob("*.py") if path.name != "fetch.py"]
+    return digest_of(digest_of_files(here, [*readers, *shared]), *(other.read_bytes() for other in others))
 
 
 def write(path: Path, work: Workload, made_from: dict) -> None:
     """A wide table with the workload's texts and outcomes; what it was made from stands in the file's metadata."""
-    columns = {column: getattr(work, f"{column}s") for column in TEXTS}
+    columns = {column: getattr(work, name) for column, name in TEXTS.items() if getattr(work, name) is not None}
+    columns |= {f"family:{name}": labels for name, labels in work.families.items()}
     columns |= {f"{kind}:{model}": getattr(work, kind)[:, place] for place, model in enumerate(work.models)
                 for kind in ("quality", "cost")}  # fmt: skip
     about = {
@@ -62,13 +95,16 @@ def read(path: Path) -> Workload:
             kind: np.column_stack([table[f"{kind}:{model}"].to_numpy() for model in about["models"]])
             for kind in ("quality", "cost")
         }
-        texts = {f"{column}s": _texts(table[column]) for column in TEXTS}
+        texts = {name: _texts(table[column]) for column, name in TEXTS.items() if column in table.column_names}
+        families = {
+            name.partition(":")[2]: _texts(table[name]) for name in table.column_names if name.startswith("family:")
+        }
     except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
         raise SaveRouterError(
             f"{path.name} in the cache cannot be read ({error}); remove it, it is then made again"
         ) from error
     described = {name: about[name] for name in ("name", "models", "grouping")}
-    work = Workload(**texts, **outcomes, **described, provenance=tuple(about["provenance"]))
+    work = Workload(**texts, families=families, **outcomes, **described, provenance=tuple(about["provenance"]))
     if work.fingerprint != about["fingerprint"]:
         raise SaveRouterError(
             f"{path.name} in the cache was changed since it was made; remove it, it is then made again"

@@ -1,25 +1,30 @@
-"""Unpacks a publisher's archive without trusting it: nothing outside the folder, no links, no more than agreed.
+"""Reads a publisher's archive without trusting it: nothing outside the folder, no links, no more than agreed.
 
-Everything is written to a temporary folder, which becomes the target only when the whole archive is fine.
+``extract`` writes files to a temporary folder, which becomes the target only when the whole archive is fine;
+``members`` hands them out one by one and writes nothing.
 """
 
 from __future__ import annotations
 
+import io
+import re
 import shutil
 import stat
 import tarfile
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from ...errors import SaveRouterError
+from ..errors import SaveRouterError
 
 MOST_FILES = 500_000
 MOST_BYTES = 60 * 1024**3
+MOST_BYTES_OF_A_FILE = 256 * 1024**2  # of one that is read into memory
 
 
 @dataclass(frozen=True)
@@ -65,6 +70,36 @@ def extract(
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     return target
+
+
+def members(
+    archive: Path, wanted: str, *, most_files: int = MOST_FILES, most_bytes: int = MOST_BYTES_OF_A_FILE
+) -> Iterator[tuple[str, bytes]]:
+    """Name and content of every file whose whole name matches the pattern ``wanted``, in the order of the archive.
+
+    What makes an archive unusable for ``extract`` does so here; none of its files is larger than ``most_bytes``, and
+    at least one must be wanted.
+    """
+    pattern, found = re.compile(wanted), set()
+    try:
+        for count, member in enumerate(_members(archive), 1):
+            name = str(_relative(archive, member))
+            if count > most_files:
+                raise SaveRouterError(
+                    f"{archive.name} holds more than {most_files:,} files; it is not the expected archive"
+                )
+            if member.kind == "folder" or not pattern.fullmatch(name):
+                continue
+            if name in found:
+                raise SaveRouterError(f"{archive.name} holds {name!r} twice; it is not used")
+            found.add(name)
+            with io.BytesIO() as content:
+                _copy(member.content, content, most_bytes, archive)
+                yield name, content.getvalue()
+    except (tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError, OSError) as error:
+        raise SaveRouterError(f"{archive.name} cannot be read ({error}); remove it and fetch it again") from error
+    if not found:
+        raise SaveRouterError(f"{archive.name} holds none of the files that are read; it is not the expected archive")
 
 
 def _relative(archive: Path, member: Member) -> PurePosixPath:

@@ -1,0 +1,260 @@
+"""How to choose an operating point before deployment: what is promised, what is kept, and what certainty costs.
+
+On every split the router learns from a fifth. Of the rest, the first queries are fresh ones for the certificate, the last are
+the test, which is the same for every way to choose. The reference is the best single model of the whole workload: in life it
+is the model in use.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from ..judging import certify, evaluate
+from ..judging.policies import Always
+from ..paper import paper_options
+from ..paper.claims import FAILS, HOLDS, UNTOLD
+from ..routers import SaveRouter
+from ..workloads import Workload, model_means
+from .intervals import interval
+from .runs import kept
+from .splits import third_of
+
+SIZES = (250, 500, 1_000, 2_000, 4_000)
+HORIZONS = (10_000, 100_000, 1_000_000)
+NOTHING = 1e-9
+PLUG_IN, ON_TEST, CERTIFIED = "router's own estimates", "test outcomes", "certificate"
+
+
+def reference_of(work: Workload) -> str:
+    """The best single model of the whole workload."""
+    return work.models[int(np.argmax(model_means(work.quality)))]
+
+
+def sizes_of(work: Workload, sizes: Iterable[int] = SIZES, train: float = 0.2) -> list[int]:
+    """Numbers of fresh queries that leave at least as many for the test."""
+    return [size for size in sizes if 2 * size <= 1.02 * (1 - train) * len(work)]
+
+
+def promises(
+    works: Iterable[Workload],
+    seeds: Sequence[int],
+    margin: float = 1.0,
+    confidence: float = 0.9,
+    bound: str = "guarded",
+) -> pd.DataFrame:
+    """One row per workload, split and way to choose: difference from the reference in points, saving, and what was paid.
+
+    ``training`` and ``certificate`` are costs in calls to the reference; ``fresh`` is the number of fresh queries.
+    """
+    rows = []
+    for work in works:
+        for seed in seeds:
+            asked = {"seed": int(seed), "margin": margin, "confidence": confidence, "bound": bound}
+            rows += kept(_one_split, work, **asked)
+    return pd.DataFrame(rows)
+
+
+def _one_split(work: Workload, seed: int, margin: float, confidence: float, bound: str) -> list[dict]:
+    learn, rest = work.split(seed=seed)
+    sizes, name = sizes_of(work), reference_of(work)
+    test, router, paid = rest.take(slice(max(sizes), None)), *_fitted(work, learn, seed)
+    base = _judged(router, test, Always(model=name, models=work.models))
+    plug_in, on_test = _plug_in(router, test, base, name, margin), _on_test(router, test, base, margin)
+    chosen = [(PLUG_IN, 0, 0.0, plug_in), (ON_TEST, 0, 0.0, on_test)]
+    for size in sizes:
+        fresh = rest.take(slice(size))
+        found = certify(copy.copy(router), fresh.queries, fresh.feedback(), reference=name, margin=margin,
+                        confidence=confidence, bound=bound, train=learn.queries)  # fmt: skip
+        chosen.append((CERTIFIED, size, found.spent, _judged(router, test, found.policy)))
+    return [
+        {"workload": work.name, "seed": seed, "chosen on": way, "fresh": size, "difference": 100 * (quality - base[0]),
+         "saving": 1 - cost / base[1], "training": paid / base[1], "certificate": spent / base[1]}
+        for way, size, spent, (quality, cost) in chosen
+    ]  # fmt: skip
+
+
+def _fitted(work: Workload, learn: Workload, seed: int) -> tuple[SaveRouter, float]:
+    feedback = learn.feedback()
+    router = SaveRouter(**paper_options(work, k=third_of(work), seed=seed)).fit(learn.queries, feedback)
+    return router, feedback.spent
+
+
+def _judged(router, test: Workload, policy) -> tuple[float, float]:
+    """Mean quality and cost of one policy on the test."""
+    point = evaluate(router, test, policy=policy, supervision_cost=0.0).frontier.iloc[0]
+    return float(point["quality"]), float(point["cost"])
+
+
+def _on_test(router, test: Workload, base: tuple[float, float], margin: float) -> tuple[float, float]:
+    """The cheapest point of the frontier that is good enough on the test itself, or the reference where none is."""
+    points = evaluate(router, test, supervision_cost=0.0).frontier
+    good = points[points["quality"] >= base[0] - margin / 100 - 1e-9]
+    return base if good.empty else (float(good.iloc[0]["quality"]), float(good.iloc[0]["cost"]))
+
+
+def _plug_in(router, test: Workload, base: tuple[float, float], name: str, margin: float) -> tuple[float, float]:
+    """The policy that the router's own estimates call the cheapest of the good enough ones, as it turns out."""
+    queries, column, rows = test.queries, test.models.index(name), np.arange(len(test))
+    quality, cost = router.predict_quality(queries), router.predict_cost(queries)
+    least, cheapest, found = quality[:, column].mean() - margin / 100, cost[:, column].mean(), base
+    for family in router.policies(queries):
+        guessed, paid = family.realised(quality, cost)
+        paid = np.where(guessed >= least, paid, np.inf)
+        if paid.min() < cheapest:
+            cheapest, chosen = paid.min(), family.choice(int(np.argmin(paid)))
+            found = float(test.quality[rows, chosen].mean()), float(test.cost[rows, chosen].mean())
+    return found
+
+
+def other_mix(works: Iterable[Workload], seeds: Sequence[int], size: int = 1_000, margin: float = 1.0) -> pd.DataFrame:
+    """Certified on a random half of the tasks and deployed on the other half, beside the mix that was certified on.
+
+    One row per workload and split; differences from the reference in points. Workloads with fewer than four tasks, or with
+    too few queries, are left out.
+    """
+    rows = []
+    for work in works:
+        for seed in seeds if work.tasks is not None and len(set(work.tasks)) >= 4 else ():
+            rows += kept(_one_mix, work, seed=int(seed), size=size, margin=margin)
+    return pd.DataFrame(rows)
+
+
+def _one_mix(work: Workload, seed: int, size: int, margin: float) -> list[dict]:
+    learn, rest = work.split(seed=seed)
+    tasks = np.random.default_rng(seed).permutation(sorted(set(work.tasks)))
+    here = np.isin(rest.tasks.astype(str), tasks[: len(tasks) // 2].astype(str))
+    same, other, name = np.flatnonzero(here), np.flatnonzero(~here), reference_of(work)
+    if 2 * size > 1.02 * len(same):
+        return []
+    router, _ = _fitted(work, learn, seed)
+    fresh = rest.take(same[:size])
+    found = certify(router, fresh.queries, fresh.feedback(), reference=name, margin=margin)
+    row = {"workload": work.name, "seed": seed, "margin": margin}
+    for mix, test in (("same mix", rest.take(same[size:])), ("other mix", rest.take(other))):
+        base, served = (
+            _judged(router, test, policy) for policy in (Always(model=name, models=work.models), found.policy)
+        )
+        row[mix] = 100 * (served[0] - base[0])
+    return [row]
+
+
+def references(works: Iterable[Workload], seeds: Sequence[int]) -> pd.DataFrame:
+    """Whether the router's own estimates name the best single model of the test, and how many points it loses by that."""
+    return pd.DataFrame([row for work in works for seed in seeds for row in kept(_one_reference, work, seed=int(seed))])
+
+
+def _one_reference(work: Workload, seed: int) -> list[dict]:
+    learn, test = work.split(seed=seed)
+    router, _ = _fitted(work, learn, seed)
+    guess = int(np.argmax(router.predict_quality(test.queries).mean(axis=0)))
+    means = model_means(test.quality)
+    return [{"workload": work.name, "seed": seed, "guess": work.models[guess], "best": work.models[int(np.argmax(means))],
+             "points lost": 100 * float(means.max() - means[guess])}]  # fmt: skip
+
+
+def bills(table: pd.DataFrame, horizons: Iterable[int] = HORIZONS) -> pd.DataFrame:
+    """The frame of ``promises`` with the whole bill over each horizon, relative to the reference's: training, certificate,
+    and serving. Fresh queries are extra calls, not served traffic."""
+    upfront = table["training"] + table["certificate"]
+    return table.assign(**{f"bill {horizon}": upfront / horizon + 1 - table["saving"] for horizon in horizons})
+
+
+def anchored(works: Iterable[Workload], seeds: Sequence[int], margins: Sequence[float] = (0.0, 1.0)) -> pd.DataFrame:
+    """Whether a run reaches a target and saves, and what, without and with the path's policies among the operating points."""
+    asked = {"margins": list(map(float, margins))}
+    return pd.DataFrame(
+        [row for work in works for seed in seeds for row in kept(_one_anchored, work, seed=int(seed), **asked)]
+    )
+
+
+def _one_anchored(work: Workload, seed: int, margins: list[float]) -> list[dict]:
+    learn, test = work.split(seed=seed)
+    router, paid = _fitted(work, learn, seed)
+    plain = evaluate(router, test, supervision_cost=paid)
+    more = evaluate(router, test, supervision_cost=paid, anchored=plain.reference.model)
+    rows = []
+    for margin in margins:
+        row = {"workload": work.name, "seed": seed, "points below": margin}
+        for name, result in (("", plain), (" anchored", more)):
+            saving = max(0.0, 1 - result.at(margin=margin).cost_ratio)
+            row |= {f"reached{name}": saving > NOTHING, f"saving{name}": saving}
+        rows.append(row)
+    return rows
+
+
+def by_way(table: pd.DataFrame, margin: float) -> pd.DataFrame:
+    """One row per workload and way to choose: share of runs within the margin and mean saving, with 95% intervals."""
+    rows = []
+    for (workload, way), runs in table.groupby(["workload", "chosen on"], sort=False):
+        within = int((runs["difference"] >= -margin - NOTHING).sum())
+        rows.append({
+            "workload": workload, "chosen on": way, "fresh": int(runs["fresh"].max()), "runs": len(runs),
+            **dict(zip(("kept", "kept from", "kept to"), _share(within, len(runs)), strict=True)),
+            **dict(zip(("saving", "saving from", "saving to"), _mean(runs["saving"]), strict=True)),
+            "worst": runs["difference"].min(),
+        })  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def in_words(ways: pd.DataFrame) -> pd.DataFrame:
+    """The frame of ``by_way`` as it is read."""
+    rows = [
+        {"workload": row["workload"], "chosen on": row["chosen on"], "fresh queries": f"{row['fresh']:,}",
+         "within the margin": f"{row['kept']:.0%} ({row['kept from']:.0%} to {row['kept to']:.0%})",
+         "worst run, points": f"{row['worst']:+.1f}",
+         "saving": f"{row['saving']:.0%} ({row['saving from']:.0%} to {row['saving to']:.0%})"}
+        for row in ways.to_dict("records")
+    ]  # fmt: skip
+    return pd.DataFrame(rows).set_index(["workload", "chosen on"])
+
+
+def statements(same: pd.DataFrame, mixed: pd.DataFrame, confidence: float, margin: float) -> pd.DataFrame:
+    """What is said of the ways to choose, over all workloads: the measured value, its 95% interval, and whether it holds.
+
+    ``same`` holds the runs of ``promises`` with one number of fresh queries per workload, ``mixed`` is that of ``other_mix``.
+    """
+    way = {name: runs.set_index(["workload", "seed"]) for name, runs in same.groupby("chosen on")}
+    within = {name: int((runs["difference"] >= -margin - NOTHING).sum()) for name, runs in way.items()}
+    certified, size = way[CERTIFIED], len(way[CERTIFIED])
+    lead = way[ON_TEST]["saving"] - certified["saving"]
+    bill = bills(certified)
+    asked = {
+        "A certificate keeps its promise as often as it says": (_share(within[CERTIFIED], size), confidence),
+        "The router's own estimates keep it less often than that": (_less(_share(within[PLUG_IN], size)), 1 - confidence),
+        "A certified policy saves": (_mean(certified["saving"]), 0.0),
+        "Choosing on test outcomes would save more": (_mean(lead), 0.0),
+        **{f"With a certificate the whole bill over {horizon:,} queries is below the reference's":
+           (_mean(1 - bill[f"bill {horizon}"]), 0.0) for horizon in HORIZONS},
+    }  # fmt: skip
+    if len(mixed):
+        held = int((mixed["other mix"] >= -margin - NOTHING).sum())
+        asked["A promise certified on other tasks is kept less often"] = (
+            _less(_share(held, len(mixed))),
+            1 - confidence,
+        )
+    rows = {
+        name: {"here": HOLDS if low > wanted else FAILS if high < wanted else UNTOLD, "measured": f"{value:.2f}",
+               "95% interval": f"{low:.2f} to {high:.2f}", "to be above": f"{wanted:.2f}"}
+        for name, ((value, low, high), wanted) in asked.items()
+    }  # fmt: skip
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("statement")
+
+
+def _share(count: int, size: int) -> tuple[float, float, float]:
+    found = stats.binomtest(count, size).proportion_ci()
+    return count / size, float(found.low), float(found.high)
+
+
+def _less(found: tuple[float, float, float]) -> tuple[float, float, float]:
+    """Of what is left to 1."""
+    value, low, high = found
+    return 1 - value, 1 - high, 1 - low
+
+
+def _mean(values: pd.Series) -> tuple[float, float, float]:
+    return float(values.mean()), *interval(values)
