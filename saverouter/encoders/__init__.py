@@ -1,7 +1,7 @@
 """Queries as numbers: frozen MiniLM and CLIP vectors, and TF-IDF features of the words.
 
-This room knows texts, pictures and arrays. It knows nothing of workloads, outcomes or routers. What it computes is kept
-on disk by content, so that a prompt is encoded once on a machine.
+This room knows texts, pictures and arrays. It knows nothing of workloads, outcomes or routers. Vectors are kept on disk
+by content, in few files and within a limit, so that a prompt is encoded once on a machine.
 """
 
 from .backend import encoder_name

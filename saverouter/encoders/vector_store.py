@@ -178,25 +178,28 @@ class Index:
         self.folder, self.lock = folder, threading.Lock()
         self.where: dict[bytes, tuple[Path, int]] = {}
         self.rows: dict[Path, tuple[int, int]] = {}  # how many, and the bytes of each
+        self.names: set[str] = set()  # of the files that were looked into
 
     def update(self, width: int | None) -> list[Path]:
         """Heed files that came or went; the new ones that are damaged are returned."""
         damaged: list[Path] = []
         with self.lock:
             there = self._listing()
-            while not self._look_into(there, width, damaged):
+            while there != self.names and not self._look_into(there, width, damaged):
                 there = self._listing()
+            self.names = there - {path.name for path in damaged}
         return damaged
 
-    def _listing(self) -> set[Path]:
+    def _listing(self) -> set[str]:
         """The files, listed twice alike: one listing, made while others are merged, may show neither those nor the new."""
         before, there = None, _names(self.folder)
         while there != before:
             before, there = there, _names(self.folder)
-        return {self.folder / name for name in there}
+        return there
 
-    def _look_into(self, there: set[Path], width: int | None, damaged: list[Path]) -> bool:
+    def _look_into(self, names: set[str], width: int | None, damaged: list[Path]) -> bool:
         """False where a file went meanwhile: merged into one that is not listed yet."""
+        there = {self.folder / name for name in names}
         self._drop(self.rows.keys() - there)
         try:
             # The largest last: of a file and the one it was merged into, that counts which will stay.
@@ -222,6 +225,7 @@ class Index:
         """Forget what is in some files."""
         with self.lock:
             self._drop(paths)
+            self.names -= {path.name for path in paths}
 
     def _drop(self, paths: Iterable[Path]) -> None:
         gone = {path for path in paths if self.rows.pop(path, None) is not None}
@@ -231,7 +235,8 @@ class Index:
     def of(self, paths: Iterable[Path]) -> list[bytes]:
         """The keys that are found in some files."""
         paths = set(paths)
-        return [key for key, (path, _) in self.where.items() if path in paths]
+        with self.lock:
+            return [key for key, (path, _) in self.where.items() if path in paths]
 
 
 @cache

@@ -105,7 +105,7 @@ class BaRP(Router):
         """(weights, n) choices among the available models."""
         vectors = tensor(queries.embed())
         choices = np.empty((len(weights), len(queries)), dtype=np.int16)
-        for rows in torch.arange(len(vectors)).split(CHUNK):
+        for rows in map(torch.Tensor.numpy, torch.arange(len(vectors)).split(CHUNK)):
             own = self.net_.query_part(vectors[rows])
             for index, weight in enumerate(weights):
                 logits = self.net_.decide(own, torch.full((1, 1), float(weight)))

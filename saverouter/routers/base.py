@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from copy import copy
 from inspect import signature
 from pathlib import Path
 
@@ -12,6 +14,8 @@ from ..errors import SaveRouterError, number, one_of, seed_of, share, whole
 from ..files import keeping
 from ..judging import Certificate, Policy, masked, threshold_policies
 from ..workloads import Asked, Feedback, Queries, model_means
+from .shared.explaining import Explanation, explain
+from .shared.saving import save_router
 
 ORBIT = ("early", "late")
 PILOT = 16
@@ -163,8 +167,6 @@ class Router(BaseEstimator):
         A ``policy`` and a ``certificate`` are kept with it; a certificate's policy, or what the router was loaded with, need
         not be given again. A router saved in that folder before stays whole until the new one is.
         """
-        from .saving import save_router
-
         if certificate is None and policy is None:
             policy, certificate = self.policy_, self.certificate_
         policy = certificate.policy if policy is None and certificate is not None else policy
@@ -172,6 +174,39 @@ class Router(BaseEstimator):
             if given is not None:
                 self._refuse_policy(given, 0.0)
         return save_router(self, folder, policy, certificate)
+
+    def explain(self, prompt: Asked, cost_weight: float = 0.0, *, policy: Policy | None = None) -> Explanation:
+        """Why ``route`` chooses a model for one prompt, and how wrong the estimates may be before it chooses another."""
+        number("cost_weight", cost_weight)
+        if policy is not None:
+            self._refuse_policy(policy, cost_weight)
+        with keeping(False):
+            return explain(self, prompt, cost_weight, policy, own_rule=type(self)._choose is not Router._choose)
+
+    def _details(self, queries: Queries) -> tuple[str | None, dict[str, np.ndarray]]:
+        """For ``explain``: the group of the one query, and (M,) columns of what else is known of the models."""
+        return None, {}
+
+    def reprice(
+        self, factors: Mapping[str, float] | None = None, *, costs: Mapping[str, float] | None = None
+    ) -> Router:
+        """A copy for changed prices, without fitting anew."""
+        raise SaveRouterError(
+            f"{type(self).__name__} cannot be repriced: SaveRouter can; fit it again on changed costs"
+        )
+
+    def add_model(self, name: str, queries: Asked, feedback: Feedback, share: float = 0.1) -> Router:
+        """A copy for a pool with one model more, for which that model alone is bought."""
+        raise SaveRouterError(
+            f"{type(self).__name__} cannot take in another model: SaveRouter can; fit it again on the whole pool"
+        )
+
+    def _copied(self) -> Router:
+        """A copy to be changed; the queries it has seen stay known, what was saved with it does not fit any more."""
+        new = copy(self)
+        vars(new).update({name: value for name, value in vars(self).items() if name in UNSAVED})
+        new.policy_ = new.certificate_ = None
+        return new
 
     def _state(self) -> dict:
         """What it learnt, by name, for ``save``: arrays, lists of texts, words and numbers."""
@@ -196,8 +231,11 @@ class Router(BaseEstimator):
         return self._best(*self._estimates(queries), cost_weight)
 
     def _best(self, quality: np.ndarray, cost: np.ndarray, cost_weight: float) -> np.ndarray:
+        return np.argmax(self._utility(quality, cost, cost_weight), axis=1)
+
+    def _utility(self, quality: np.ndarray, cost: np.ndarray, cost_weight: float) -> np.ndarray:
         dearest = self._dearest(cost)
-        return np.argmax(quality - cost_weight * cost / (dearest if dearest > 0 else 1.0), axis=1)
+        return quality - cost_weight * cost / (dearest if dearest > 0 else 1.0)
 
     def _dearest(self, cost: np.ndarray) -> float:
         """The scale of the cost weight: mean cost of the dearest model."""

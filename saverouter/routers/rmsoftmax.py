@@ -76,7 +76,7 @@ class RMSoftmax(DenseRouter):
         for rows in torch.arange(len(queries)).split(CHUNK):
             logits = self._logits(vectors[rows], grid)
             if queries.available is not None:
-                logits.masked_fill_(~torch.tensor(queries.available[rows])[:, None], -torch.inf)
+                logits.masked_fill_(~torch.tensor(queries.available[rows.numpy()])[:, None], -torch.inf)
             chosen.append(logits.argmax(dim=-1).T.numpy())
         return np.concatenate(chosen, axis=1)
 

@@ -12,7 +12,7 @@ from conftest import make_workload
 from safetensors.numpy import load, save
 
 import saverouter as sr
-from saverouter.routers import saving
+from saverouter.routers.shared import saving
 
 ROUTERS = {
     "labels": ("saverouter", {}),
@@ -104,11 +104,13 @@ def test_policy_certificate_costs_and_provenance_come_along(tmp_path):
     certificate = sr.certify(router, fresh.queries, fresh.feedback(), reference="model-4", margin=3.0)
     again = sr.load_router(router.save(tmp_path / "router", certificate=certificate))
     assert again.policy_ == again.certificate_.policy == certificate.policy and again.certificate_ == certificate
-    assert again.provenance_["saverouter"] == sr.__version__ and again.provenance_["encoder"]
+    told = again.provenance_
+    assert told["saverouter"] == sr.__version__ and told["training queries"] == 200 and told["encoder"] is None
     main = json.loads((tmp_path / "router" / "router.json").read_text())
     assert main["costs"] == dict(zip(router.models_, router.model_cost_.tolist(), strict=True))
     assert (again.route(test, policy=again.policy_) == router.route(test, policy=certificate.policy)).all()
-    assert sr.load_router(again.save(tmp_path / "again")).certificate_ == certificate
+    third = sr.load_router(again.save(tmp_path / "again"))
+    assert third.certificate_ == certificate and third.provenance_["training queries"] == 200
     other, *_ = fitted(models=4)
     with pytest.raises(sr.SaveRouterError, match="was made for the pool"):
         other.save(tmp_path / "other", policy=certificate.policy)
@@ -201,7 +203,7 @@ CHANGES = {
     "newer": (lambda main: main.update(version=2), "written by a newer saverouter .format 2; this one reads 1"),
     "no version": (lambda main: main.update(version="1"), "is damaged, or was changed"),
     "foreign": (lambda main: main.update(format="model"), "is no saved router"),
-    "router": (lambda main: main.update(router="os.system"), "no router is called 'os.system'"),
+    "router": (lambda main: main.update(router="os.system"), "no router in saverouter.ROUTERS is a 'os.system'"),
     "option": (lambda main: main["options"].update(kk=3), "has no option 'kk'"),
     "value": (lambda main: main["options"].update(k=-3), "k is -3"),
     "models": (lambda main: main["models"].pop(), "has a 'bought_' of 4 x 5 numbers; expected 4 x 4"),
@@ -274,12 +276,22 @@ def test_what_cannot_be_saved_says_so(tmp_path):
     with pytest.raises(sr.SaveRouterError, match="full/ holds other files, e.g. thesis.tex"):
         router.save(tmp_path / "full")
 
-    class Mine(sr.SaveRouter):
-        pass
-
-    with pytest.raises(sr.SaveRouterError, match=r"Mine is not in saverouter.ROUTERS.*register it"):
-        Mine().fit(train.queries, train.feedback()).save(tmp_path / "router")
     router.shrinkage = [1]
     with pytest.raises(sr.SaveRouterError, match="option 'shrinkage' of SaveRouter is"):
         router.save(tmp_path / "router")
     assert not (tmp_path / "router").exists()
+
+
+def test_a_class_of_ones_own_is_found_where_it_is_registered(tmp_path, monkeypatch):
+    class Mine(sr.SaveRouter):
+        pass
+
+    train, test = make_workload().split()
+    router = Mine().fit(train.queries, train.feedback())
+    router.save(tmp_path / "router")
+    with pytest.raises(sr.SaveRouterError, match=r"no router in saverouter.ROUTERS is a 'Mine'.*register it before"):
+        sr.load_router(tmp_path / "router")
+    monkeypatch.setattr(sr.ROUTERS, "data", {**sr.ROUTERS.data, "mine": Mine})
+    again = sr.load_router(tmp_path / "router")
+    assert type(again) is Mine
+    np.testing.assert_array_equal(again.predict_quality(test), router.predict_quality(test))

@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 from conftest import make_workload
 
+import saverouter as sr
 from saverouter.paper import published
 from saverouter.studies import designs, intervals
 from saverouter.workbook import figures
@@ -44,6 +45,21 @@ def test_a_frontier_names_what_it_cannot_show(made):
     np.testing.assert_allclose(
         drawn[0].get_ydata()[-1], 100 * (results["SaveRouter"].peak_score - results["SaveRouter"].reference.quality)
     )
+
+
+@pytest.mark.parametrize("name", ["saverouter", "knn"])
+def test_a_choice_is_drawn_with_what_it_would_take_to_change_it(name):
+    train, test = make_workload().split()
+    router = sr.make_router(name).fit(train.queries, train.feedback())
+    frame = router.explain(test.queries.take([0]), cost_weight=0.3).frame
+    ax = figures.explained(frame)
+    ordered = frame.sort_values("quality")
+    assert [label.get_text() for label in ax.get_yticklabels()] == ordered["model"].tolist()
+    dots = [line for line in ax.lines if line.get_markersize() == 10]
+    assert [dot.get_xdata()[0] for dot in dots] == pytest.approx((100 * ordered["quality"]).tolist())
+    assert [dot.get_color() == figures.ACCENT for dot in dots] == ordered["chosen"].tolist()
+    said = words(ax)
+    assert said.count("chosen") == 1 and sum(text.endswith(" points") for text in said) == len(frame) - 1
 
 
 def test_short_numbers():

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import scipy.sparse as sp
 
 from ...encoders import MINILM_WIDTH, ResidualFeatures
 from ...errors import SaveRouterError, share
 from ...judging import masked, saverouter_policies
-from ...workloads import Asked
+from ...workloads import Asked, Feedback
 from ..base import Router
 from ._ridge import predictions
 from .acquisition import acquire, within_groups
 from .capability import Observations, additive_prior, cost_table, residual_weights, shrunken
 from .grouping import Grouper
+from .pool import joined, repriced
 
 TERMS = ("words", "characters")  # whose vocabularies the features have
 PART = 25_000  # queries whose words are turned into features at a time
@@ -119,6 +122,33 @@ class SaveRouter(Router):
             seen, prior, features, shrinkage=self.shrinkage, ridge=self.residual_ridge,
             min_observations=self.min_observations, tolerance=self.residual_tolerance,
         )  # fmt: skip
+
+    def reprice(
+        self, factors: Mapping[str, float] | None = None, *, costs: Mapping[str, float] | None = None
+    ) -> SaveRouter:
+        """A copy for changed prices: what a fit on the same purchases at the new prices learns, without fitting.
+
+        ``factors`` multiply a model's costs: ``reprice({"gpt-4o": 0.5})`` halves them. ``costs`` give its mean cost per query:
+        ``reprice(costs={"gpt-4o": 0.002})``. Purchases do not depend on prices. A policy holds thresholds in money: choose
+        it anew.
+        """
+        self._refuse_unfitted()
+        return repriced(self, factors, costs)
+
+    def add_model(self, name: str, queries: Asked, feedback: Feedback, share: float = 0.1) -> SaveRouter:
+        """A copy for a pool with one model more: what a fit with the same purchases learns, and only the newcomer is paid.
+
+        ``queries`` are those of ``fit``. Outcomes of the newcomer are bought on a ``share`` of each group's queries, as for the
+        option ``newcomer``. The feedback sells the newcomer alone, or the whole new pool, whose order is then kept.
+        """
+        self._refuse_unfitted()
+        return joined(self, name, queries, feedback, share)
+
+    def _details(self, queries):
+        group = int(self.grouper_.predict(queries)[0])
+        expected = self.group_quality_[group]
+        known = {"group_quality": expected, "residual": self._quality(queries, np.array([group]))[0] - expected}
+        return self.grouper_.name(group), {**known, "bought": self.bought_[group].astype(int)}
 
     def _state(self):
         state = {name: getattr(self, name) for name in ("bought_", "group_quality_", "group_cost_", "model_cost_")}

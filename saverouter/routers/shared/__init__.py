@@ -1,1 +1,1 @@
-"""What several routers share: networks, neighbours, descriptions of models. No method lives here."""
+"""What several routers share: networks, neighbours, descriptions of models, saving and explaining. No method lives here."""

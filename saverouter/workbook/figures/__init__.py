@@ -1,6 +1,7 @@
 """The figures: functions of results that return axes or a figure. ``look`` has what all of them share."""
 
 from .bills import frontier, margins, payback, saturation_curve
+from .choices import explained
 from .contests import seeds, strips, targets
 from .look import (
     ACCENT,
@@ -32,6 +33,7 @@ __all__ = [
     "ceilings",
     "changes",
     "colour",
+    "explained",
     "frontier",
     "headline",
     "hero",

@@ -10,7 +10,7 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from importlib import import_module
@@ -21,12 +21,10 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from ..encoders import encoder_name
-from ..errors import SaveRouterError, one_of, whole
-from ..files import atomic_path, remove
-from ..judging import Certificate, Policy, certificate_from, policy_from
-from .base import Router
-from .registry import ROUTERS, make_router
+from ...encoders import encoder_name
+from ...errors import SaveRouterError, one_of, whole
+from ...files import atomic_path, remove
+from ...judging import Certificate, Policy, certificate_from, policy_from
 
 FORMAT, VERSION = "saverouter router", 1
 MAIN = "router.json"
@@ -92,17 +90,17 @@ class State(Mapping):
         return value
 
 
-def save_router(router: Router, folder: str | Path, policy: Policy | None, certificate: Certificate | None) -> Path:
+def save_router(router, folder: str | Path, policy: Policy | None, certificate: Certificate | None) -> Path:
     """``Router.save``."""
     router._refuse_unfitted()
     state = _split(router._state())
     arrays = save(state.pop("arrays"))
     digest = hashlib.sha256(arrays).hexdigest()
     content = {
-        "router": _registered(type(router)), "models": list(router.models_), "options": _options(router),
+        "router": type(router).__name__, "models": list(router.models_), "options": _options(router),
         "own_vectors": router.own_vectors_, "costs": _costs(router), "holds": router.holds,
         "policy": policy and policy.to_dict(), "certificate": certificate and certificate.to_dict(),
-        "provenance": _provenance(), "arrays": digest, **state,
+        "provenance": _provenance(router), "arrays": digest, **state,
     }  # fmt: skip
     text = json.dumps({"format": FORMAT, "version": VERSION, "sha256": _digest(content), **content}, indent=1)
     folder = _own(folder)
@@ -117,16 +115,12 @@ def save_router(router: Router, folder: str | Path, policy: Policy | None, certi
     return folder
 
 
-def load_router(folder: str | Path) -> Router:
-    """A router that ``router.save(folder)`` kept: it gives the same routes to the last bit, without the training data.
-
-    What was saved with it is in ``policy_`` and ``certificate_``: ``router.route(prompts, policy=router.policy_)``.
-    A file that is damaged, from a newer version or from somewhere else is refused. Nothing in it is run.
-    """
+def restored(folder: str | Path, make: Callable):
+    """``load_router``; ``make(name of its class, **options)`` gives a router that was not fitted."""
     folder = Path(folder)
     content = _read_main(folder)
     state = State(_joined(content, _read_arrays(folder, content["arrays"])), folder.name)
-    router = make_router(content["router"], **content["options"])
+    router = make(content["router"], **content["options"])
     router._refuse_options()
     router.models_ = tuple(state.texts("models"))
     router.own_vectors_ = state.whole("own_vectors")
@@ -142,17 +136,7 @@ def load_router(folder: str | Path) -> Router:
     return router
 
 
-def _registered(kind: type[Router]) -> str:
-    for name, known in ROUTERS.data.items():
-        if known is kind or (known == kind.__name__ and ROUTERS[name] is kind):
-            return name
-    raise SaveRouterError(
-        f"{kind.__name__} is not in saverouter.ROUTERS, where load_router would look for it; register it: "
-        f"saverouter.ROUTERS[{kind.__name__.lower()!r}] = {kind.__name__}, here and where it is loaded"
-    )
-
-
-def _options(router: Router) -> dict:
+def _options(router) -> dict:
     options = {}
     for name, value in router.get_params().items():
         value = value.item() if isinstance(value, np.generic) else value
@@ -164,16 +148,20 @@ def _options(router: Router) -> dict:
     return options
 
 
-def _costs(router: Router) -> dict[str, float] | None:
+def _costs(router) -> dict[str, float] | None:
     """Mean cost per model, for who reads the file."""
     means = getattr(router, "model_cost_", getattr(router, "mean_cost_", None))
     return None if means is None else dict(zip(router.models_, map(float, means), strict=True))
 
 
-def _provenance() -> dict:
+def _provenance(router) -> dict:
+    """What made it, when, and how many queries taught it; a router that was loaded before remembers that number."""
+    known = getattr(router, "train_queries_", None)
+    queries = (router.provenance_ or {}).get("training queries") if known is None else len(known)
     return {
         "saverouter": import_module(__name__.partition(".")[0]).__version__,
-        "encoder": encoder_name(),
+        "encoder": None if router.own_vectors_ else encoder_name(),
+        "training queries": queries,
         "saved": datetime.now(UTC).isoformat(timespec="seconds"),
     }
 
