@@ -4,6 +4,6 @@ It knows workloads and routers, but not what is calculated. Dask is optional and
 """
 
 from .logs import route_log
-from .parallel import compute_all, on
+from .parallel import chosen, compute_all, on
 
-__all__ = ["compute_all", "on", "route_log"]
+__all__ = ["chosen", "compute_all", "on", "route_log"]

@@ -13,6 +13,7 @@ import pandas as pd
 from ..errors import SaveRouterError
 from ..paper import paper_options, short
 from ..routers import MAIN, make_router
+from ..scale import chosen
 from ..workloads import Workload, model_means
 from ..workloads.recorded import NAMES
 from .designs import row, singles, without_router
@@ -26,6 +27,7 @@ VARIANTS = {
     "without query residual": {"residual_scale": 0.0},
     "global group": {"grouping": "global"},
 }
+PROCESSES = 2
 FEWEST = 4  # values from which an interval says something
 # columns of ``designs.without_router`` and what they are called here
 NEEDED = {
@@ -56,6 +58,11 @@ def description(work: Workload) -> dict:
     }  # fmt: skip
 
 
+def _all(wanted: list[tuple[Workload, str, dict]]) -> list[Run]:
+    """Runs on the cluster that was chosen, else by two processes: they are many and short."""
+    return run_many(wanted, cluster=chosen(), jobs=PROCESSES)
+
+
 def third_of(work: Workload) -> int:
     """K for a pool of any size: a third of it, which is the paper's four of eleven or twelve."""
     return max(1, round(len(work.models) / 3))
@@ -79,7 +86,7 @@ def runs_on_splits(
                 wanted.append((work, name, options))
                 keys.append(((work.name, seed), router.label))
     found: dict[tuple[str, int], dict[str, Run]] = {}
-    for (place, label), done in zip(keys, run_many(wanted), strict=True):
+    for (place, label), done in zip(keys, _all(wanted), strict=True):
         found.setdefault(place, {})[label] = done
     return found
 
@@ -106,7 +113,7 @@ def budgets_on_splits(works: Iterable[Workload], seeds: Iterable[int]) -> pd.Dat
                     wanted.append((work, "saverouter", paper_options(work, k=k, seed=seed, split_seed=seed, **changes)))
                     keys.append({"workload": work.name, "variant": variant, "k": k, "share": k / size, "seed": seed,
                                  "is_third": k == third})  # fmt: skip
-    return pd.DataFrame([row(done, **key) for done, key in zip(run_many(wanted), keys, strict=True)])
+    return pd.DataFrame([row(done, **key) for done, key in zip(_all(wanted), keys, strict=True)])
 
 
 def ceilings_on_splits(
@@ -124,7 +131,7 @@ def ceilings_on_splits(
             for k in (third_of(work), len(work.models)):
                 wanted.append((work, "saverouter", paper_options(work, k=k, seed=seed, split_seed=seed)))
             wanted.append((work, "oracle", {"ties": "cheapest", "split_seed": seed}))
-    done, rows = iter(run_many(wanted)), []
+    done, rows = iter(_all(wanted)), []
     for work, seed in keys:
         ours, dense, oracle = (next(done) for _ in range(3))
         needed = without_router({work.name: ours}, singles({work.name: work}, split_seed=seed), margins)
