@@ -19,6 +19,7 @@ from .look import (
     style,
 )
 from .parts import arrival_scores, budget, changes, variants
+from .promises import bills_over_fresh, certificate_path, differences
 from .races import hero, paybacks, race
 from .splits import ceilings, payback_over_splits, scores_over_budgets, traits, verdicts
 
@@ -29,11 +30,14 @@ __all__ = [
     "INK",
     "SOFT",
     "arrival_scores",
+    "bills_over_fresh",
     "budget",
     "ceilings",
+    "certificate_path",
     "changes",
     "colour",
     "explained",
+    "differences",
     "frontier",
     "headline",
     "hero",

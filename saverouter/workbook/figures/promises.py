@@ -12,7 +12,7 @@ from .look import ACCENT, GREY, INK, SOFT, colour, label_ends, short
 WAYS = {"router's own estimates": "#d55e00", "test outcomes": GREY, "certificate": ACCENT}
 
 
-def path(certificate: Certificate, ax: Axes) -> Axes:
+def certificate_path(certificate: Certificate, ax: Axes) -> Axes:
     """Every policy of a certificate's path, from "always the reference" to the right: the measured difference in quality, its
     lower bound, the margin, and the policy that was kept."""
     table = certificate.path
@@ -107,19 +107,3 @@ def bills_over_fresh(table: pd.DataFrame, ax: Axes, horizon: int) -> Axes:
 
 
 LINES = (ACCENT, "#d55e00", "#009e73", "#b0568c", "#c98a00", "#7b5ea7", "#5a6472")
-
-
-def reach(table: pd.DataFrame, ax: Axes) -> Axes:
-    """Runs that reach a target and save, without and with the policies that are anchored on a reference: a dumbbell a row.
-
-    ``table`` has row, without, with_ (shares).
-    """
-    places = np.arange(len(table))[::-1]
-    for place, row in zip(places, table.itertuples(), strict=True):
-        ax.plot([100 * row.without, 100 * row.anchored], [place, place], color="#d5dae0", lw=3, zorder=1)
-        ax.plot(100 * row.without, place, "o", ms=9, color=GREY, mec="white", zorder=2)
-        ax.plot(100 * row.anchored, place, "o", ms=9, color=ACCENT, mec="white", zorder=3)
-    ax.set(yticks=places, yticklabels=table["row"], xlim=(-3, 103), xlabel="% of runs")
-    ax.tick_params(axis="y", labelcolor=INK)
-    ax.grid(False, axis="y")
-    return ax
