@@ -9,8 +9,9 @@ def verdict(result, selected: str) -> str:
     """Whether routing pays for itself; ``selected`` says how the operating point was chosen."""
     goal, best = _goal(result)
     single, point = result.single, result.operating_point
-    if single is not None and single.model != result.reference.model and single.cost <= result.serving_cost:
-        return _single(result, single, goal, best, selected)
+    bill = result.serving_cost + result.supervision_cost / result.horizon
+    if single is not None and single.model != result.reference.model and single.cost <= bill:
+        return _single(result, single, bill, goal, best, selected)
     if point is None:
         return f"No: {result.router} peaks at {result.peak_score:.2f} and does not reach {goal} ({best})."
     if not result.reaches:
@@ -43,15 +44,19 @@ def _goal(result) -> tuple[str, str]:
     return goal, value if result.named_reference else f"{result.reference.model}, {value}"
 
 
-def _single(result, single, goal: str, best: str, selected: str) -> str:
-    share = single.cost / result.reference.cost if result.reference.cost > 0 else 1.0
-    other = f"{result.router} takes {result.cost_ratio:.0%}" if result.reaches else f"{result.router} does not"
+def _single(result, single, bill: float, goal: str, best: str, selected: str) -> str:
+    alone, routed = (cost / result.reference.cost if result.reference.cost > 0 else 1.0 for cost in (single.cost, bill))
+    other = (
+        f"{result.router} takes {routed:.0%}, supervision included" if result.reaches else f"{result.router} does not"
+    )
     how = f"model and operating point {selected}" if result.selection == "test" else "model chosen on test outcomes"
-    return f"No router needed: {single.model} alone reaches {goal} ({best}) at {share:.0%} of its cost, and {other} ({how})."
+    return (
+        f"No router needed: {single.model} alone reaches {goal} ({best}) at {alone:.0%} of its cost; {other} ({how})."
+    )
 
 
 def _interval(result, level: float = 0.9) -> str:
-    if result.sample is None:
+    if result.sample is None or result.operating_point.name < 0:  # a point that no policy realises has no outcomes
         return ""
     low, high = (result.interval(level)[end] for end in ("low", "high"))
     paid = " to ".join(f"{two_digits(n):,}" if math.isfinite(n) else "never" for n in (low["sa_bep"], high["sa_bep"]))
@@ -64,9 +69,8 @@ def _interval(result, level: float = 0.9) -> str:
 def _test(result) -> str:
     if result.test_cost is None or not result.reference.cost > 0:
         return ""
-    return (
-        f" The test outcomes, worth {two_digits(result.test_cost / result.reference.cost):,} such calls, are not on it."
-    )
+    calls = two_digits(result.test_cost / result.reference.cost)
+    return f" The test outcomes are on no bill; they cost as much as {calls:,} calls of {result.reference.model}."
 
 
 def two_digits(number: float) -> int:

@@ -276,12 +276,17 @@ def test_no_router_is_needed_where_a_single_model_does_as_well():
     assert lower.single == models[1] and lower.serving_cost > 0.2
     assert lower.verdict() == (
         "No router needed: small alone reaches within 1 points of the best single model's quality (gpt, 0.80) at 20% of its "
-        "cost, and Router takes 43% (model and operating point chosen on test outcomes)."
+        "cost; Router takes 43%, supervision included (model and operating point chosen on test outcomes)."
     )
+    close = replace(
+        lower, singles=(models[0], Reference("small", 0.79, 0.427))
+    )  # dearer to serve, but without supervision
+    assert close.single.cost > close.serving_cost and close.verdict().startswith("No router needed")
+    assert close.at(horizon=10**8).verdict().startswith("Yes: Router")
     assert made_up(singles=models, margin=11).verdict().startswith("Yes: Router")  # at 0.1, which small is not
     assert made_up(singles=models).at(target=2).single is None
     missed = replace(lower, frontier=REACHED.assign(quality=[0.1, 0.2]))
-    assert "and Router does not (model and" in missed.verdict()
+    assert "; Router does not (model and" in missed.verdict()
     cheap = replace(lower, frontier=REACHED.assign(reference_cost=0.0)).repriced(0.1, 0.0)
     assert cheap.single == Reference("gpt", 0.8, 0.1)
 
@@ -352,6 +357,7 @@ def test_queries_of_a_cluster_are_drawn_together():
     assert width[0] < 0.85 * width[1]
     assert width[1] == pytest.approx(np.ptp(found.loc["saving", ["low", "high"]]), rel=1e-6)
     assert "90% intervals over the test queries: quality" in result.verdict()
+    assert f"calls of {result.reference.model}." in result.verdict()
 
 
 def test_a_result_without_outcomes_in_memory_has_no_interval():
@@ -364,6 +370,14 @@ def test_a_result_without_outcomes_in_memory_has_no_interval():
             without.interval()
     with pytest.raises(sr.SaveRouterError, match="has no operating point"):
         result.at(target=9).interval()
+    work = make_workload(n=500, flat_cost=True)
+    router, test, spent = fitted(replace(work, quality=np.tile(np.linspace(0.2, 0.9, 5), (500, 1))), "knn")
+    unreal = sr.evaluate(router, test, supervision_cost=spent, synthetic_best_point=True)
+    unreal = replace(unreal, frontier=unreal.frontier.assign(quality=0.1), policies=unreal.policies)
+    assert unreal.operating_point["policy"] == "synthetic" and "saves nothing" in unreal.verdict()
+    for ask in (unreal.interval, lambda: unreal.policy):
+        with pytest.raises(sr.SaveRouterError, match="no operating point that a policy realises|cannot be deployed"):
+            ask()
     with pytest.raises(sr.SaveRouterError, match="level is 90; .*write 0.9"):
         result.interval(90)
 
