@@ -266,11 +266,7 @@ def _opened(path: Path) -> np.ndarray:
     """A file's rows, read when they are used; closed with the last array that uses it."""
     shard = np.lib.format.open_memmap(path, mode="r")
     names, kinds = shard.dtype.names, [part for part, *_ in (shard.dtype.fields or {}).values()]
-    if (
-        names != ("key", "vector")
-        or kinds[0] != np.dtype((np.uint8, 16))
-        or kinds[1].base != np.float32
-        or shard.ndim != 1
-    ):
+    fits = names == ("key", "vector") and kinds[0] == np.dtype((np.uint8, 16)) and shard.ndim == 1
+    if not fits or kinds[1].base != np.float32 or len(kinds[1].shape) != 1:
         raise ValueError(f"{path.name} holds no vectors by key")
     return shard

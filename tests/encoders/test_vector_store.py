@@ -118,7 +118,9 @@ def test_a_file_that_another_process_merged_is_found_again(own_cache):
     assert [int(found[key][0]) for key in wanted] == sorted(asked) == [*range(15)]  # at worst, encoded once more
 
 
-@pytest.mark.parametrize("damage", ["nan", "infinite", "truncated", "empty", "text", "pickle", "width", "fields"])
+@pytest.mark.parametrize(
+    "damage", ["nan", "infinite", "truncated", "empty", "text", "pickle", "width", "fields", "single"]
+)
 def test_what_is_damaged_is_encoded_again_and_said(own_cache, caplog, damage):
     store, wanted = VectorStore(own_cache, "a", "things"), things(*range(10))
     store.complete(wanted, encoded, part=10)
@@ -132,6 +134,8 @@ def test_what_is_damaged_is_encoded_again_and_said(own_cache, caplog, damage):
         wrong["key"] = shard["key"][:4]
         np.save(path, shard[4:])
         np.save(own_cache / "wrong.npy", wrong)
+    elif damage == "single":
+        np.save(path, np.zeros(10, dtype=[("key", np.uint8, 16), ("vector", np.float32)]))
     elif damage == "fields":
         np.save(path, np.zeros((10, 2), np.float32))
     elif damage == "pickle":
