@@ -29,7 +29,7 @@ def clip_vectors(prompts: Iterable[str], images: Iterable[str | Path], *, weight
     prompts, images = list(prompts), list(images)
     keys = _keys(prompts, images)
     wanted = dict(zip(keys, zip(prompts, images, strict=True), strict=True))
-    store = VectorStore(_kept(folder) / encoder_name(), "CLIP", "pairs", WIDTH)
+    store = VectorStore(_kept(folder) / encoder_name(), "CLIP", "pairs")
     known = store.complete(wanted, partial(_encode, folder), SHARD)
     return np.stack([known[key] for key in keys]) if keys else np.empty((0, WIDTH), np.float32)
 

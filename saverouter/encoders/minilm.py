@@ -37,7 +37,7 @@ def minilm_vectors(prompts: Sequence[str]) -> np.ndarray:
     many = len(wanted) > FEW
     keep = keeps(enough=many)
     if many or keep:
-        known = VectorStore(_folder(name), "MiniLM", "prompts", WIDTH).complete(wanted, encode, SHARD, keep)
+        known = VectorStore(_folder(name), "MiniLM", "prompts").complete(wanted, encode, SHARD, keep)
     else:
         known = dict(zip(wanted, encode(list(wanted.values())), strict=True))
     return np.stack([known[key] for key in keys])

@@ -6,7 +6,7 @@ import hashlib
 import os
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sized
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -36,34 +36,38 @@ class VectorStore:
     A file that is damaged, or holds a vector that is not finite, is removed: what was in it is encoded again.
 
     encoder, things : what they are called in reports of progress, "MiniLM" and "prompts"
-    width : how many numbers a vector has, where that is known; a file with others is taken for a damaged one
     """
 
-    def __init__(self, folder: Path, encoder: str, things: str, width: int | None = None):
-        self.folder, self.encoder, self.things, self.width = folder, encoder, things, width
+    def __init__(self, folder: Path, encoder: str, things: str):
+        self.folder, self.encoder, self.things = folder, encoder, things
 
     def missing(self, keys: Iterable[bytes]) -> list[bytes]:
         """Those that are not kept yet."""
         where = self._index().where
         return [key for key in keys if key not in where]
 
-    def read(self, keys: Iterable[bytes]) -> dict[bytes, np.ndarray]:
-        """The vectors of those things that are kept. One file is open at a time, however many there are."""
+    def read(self, keys: Iterable[bytes], width: int | None = None) -> dict[bytes, np.ndarray]:
+        """The vectors of those things that are kept. One file is open at a time, however many there are.
+
+        All have the same ``width``; unless it is given, that of most of them.
+        """
         where, rows = self._index().where, defaultdict(dict)
         for key in keys:
             if key in where:
                 path, row = where[key]
                 rows[path][key] = row
         found: dict[bytes, np.ndarray] = {}
+        width = width or self._index().width(rows)
         for path, mine in rows.items():
             try:
-                vectors = _opened(path, self.width)["vector"][list(mine.values())]
+                vectors = _opened(path)["vector"][list(mine.values())]
             except FileNotFoundError:  # merged or removed by another process
                 continue
             except (OSError, ValueError):
                 self._forget(path)
                 continue
-            if np.isfinite(vectors).all():
+            fits = vectors.shape[1] == (width or vectors.shape[1])
+            if fits and np.isfinite(vectors).all():
                 found |= zip(mine, vectors, strict=True)
                 used(path)
             else:
@@ -80,7 +84,8 @@ class VectorStore:
         """
         found: dict[bytes, np.ndarray] = {}
         for turn in range(ROUNDS + 1):
-            found |= self.read(wanted.keys() - found.keys())
+            width = next((len(vector) for vector in found.values()), None)
+            found |= self.read(wanted.keys() - found.keys(), width)
             todo = [key for key in wanted if key not in found]
             if not todo:
                 break
@@ -155,13 +160,13 @@ class VectorStore:
     def _alike(self) -> list[Path]:
         sizes = defaultdict(list)
         for path, (rows, width) in self._index().rows.items():
-            if rows * width < LARGEST:
+            if 4 * rows * width < LARGEST:
                 sizes[len(np.base_repr(rows, MERGED)), width].append(path)
         return next((sorted(paths)[:MERGED] for paths in sizes.values() if len(paths) >= MERGED), [])
 
     def _index(self) -> Index:
         index = _index_of(self.folder)
-        for path in index.update(self.width):
+        for path in index.update():
             self._forget(path)
         return index
 
@@ -177,15 +182,15 @@ class Index:
     def __init__(self, folder: Path):
         self.folder, self.lock = folder, threading.Lock()
         self.where: dict[bytes, tuple[Path, int]] = {}
-        self.rows: dict[Path, tuple[int, int]] = {}  # how many, and the bytes of each
+        self.rows: dict[Path, tuple[int, int]] = {}  # how many, and how wide
         self.names: set[str] = set()  # of the files that were looked into
 
-    def update(self, width: int | None) -> list[Path]:
+    def update(self) -> list[Path]:
         """Heed files that came or went; the new ones that are damaged are returned."""
         damaged: list[Path] = []
         with self.lock:
             there = self._listing()
-            while there != self.names and not self._look_into(there, width, damaged):
+            while there != self.names and not self._look_into(there, damaged):
                 there = self._listing()
             self.names = there - {path.name for path in damaged}
         return damaged
@@ -197,7 +202,7 @@ class Index:
             before, there = there, _names(self.folder)
         return there
 
-    def _look_into(self, names: set[str], width: int | None, damaged: list[Path]) -> bool:
+    def _look_into(self, names: set[str], damaged: list[Path]) -> bool:
         """False where a file went meanwhile: merged into one that is not listed yet."""
         there = {self.folder / name for name in names}
         self._drop(self.rows.keys() - there)
@@ -205,21 +210,21 @@ class Index:
             # The largest last: of a file and the one it was merged into, that counts which will stay.
             new = sorted(there - self.rows.keys() - set(damaged), key=lambda path: (path.stat().st_size, path.name))
             for path in new:
-                self._add(path, width, damaged)
+                self._add(path, damaged)
         except FileNotFoundError:
             return False
         return True
 
-    def _add(self, path: Path, width: int | None, damaged: list[Path]) -> None:
+    def _add(self, path: Path, damaged: list[Path]) -> None:
         try:
-            shard = _opened(path, width)
+            shard = _opened(path)
         except FileNotFoundError:
             raise
         except (OSError, ValueError):
             damaged.append(path)
             return
         self.where |= {key: (path, row) for row, key in enumerate(map(bytes, shard["key"]))}
-        self.rows[path] = len(shard), shard.dtype.itemsize
+        self.rows[path] = len(shard), shard.dtype["vector"].shape[0]
 
     def drop(self, paths: set[Path]) -> None:
         """Forget what is in some files."""
@@ -231,6 +236,13 @@ class Index:
         gone = {path for path in paths if self.rows.pop(path, None) is not None}
         if gone:
             self.where = {key: place for key, place in self.where.items() if place[0] not in gone}
+
+    def width(self, rows: Mapping[Path, Sized]) -> int | None:
+        """How many numbers most of these vectors have, given some rows of each file."""
+        wide: dict[int, int] = defaultdict(int)
+        for path, mine in rows.items():
+            wide[self.rows.get(path, (0, 0))[1]] += len(mine)
+        return max(wide, key=lambda width: wide[width]) or None if wide else None
 
     def of(self, paths: Iterable[Path]) -> list[bytes]:
         """The keys that are found in some files."""
@@ -250,11 +262,11 @@ def _names(folder: Path) -> set[str]:
     return set()
 
 
-def _opened(path: Path, width: int | None) -> np.ndarray:
+def _opened(path: Path) -> np.ndarray:
     """A file's rows, read when they are used; closed with the last array that uses it."""
     shard = np.lib.format.open_memmap(path, mode="r")
-    kinds = [shard.dtype[name] for name in shard.dtype.names or ()]
-    expected = [np.dtype((np.uint8, 16)), np.dtype((np.float32, width or kinds[-1].shape))] if kinds else None
-    if shard.dtype.names != ("key", "vector") or kinds != expected or shard.ndim != 1:
+    names, kinds = shard.dtype.names, [part for part, *_ in (shard.dtype.fields or {}).values()]
+    fits = names == ("key", "vector") and kinds[0] == np.dtype((np.uint8, 16)) and shard.ndim == 1
+    if not fits or kinds[1].base != np.float32 or len(kinds[1].shape) != 1:
         raise ValueError(f"{path.name} holds no vectors by key")
     return shard

@@ -99,7 +99,7 @@ def test_small_files_are_merged_and_few_are_open_at_once(own_cache):
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
     vector_store._index_of.cache_clear()  # as another process sees it
-    again = VectorStore(own_cache, "a", "things", width=2).complete(wanted, None, part=1)
+    again = VectorStore(own_cache, "a", "things").complete(wanted, None, part=1)
     assert [int(again[key][0]) for key in wanted] == [*range(700)]
 
 
@@ -110,7 +110,7 @@ def test_a_file_that_another_process_merged_is_found_again(own_cache):
     vector_store._index_of.cache_clear()
     store.complete(other, encoded, part=1)
     (merged,) = own_cache.glob("*.npy")
-    mine.update = lambda width: []  # as if it had looked a moment before
+    mine.update = lambda: []  # as if it had looked a moment before
     asked = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(vector_store, "_index_of", lambda folder: mine)
@@ -118,9 +118,11 @@ def test_a_file_that_another_process_merged_is_found_again(own_cache):
     assert [int(found[key][0]) for key in wanted] == sorted(asked) == [*range(15)]  # at worst, encoded once more
 
 
-@pytest.mark.parametrize("damage", ["nan", "infinite", "truncated", "empty", "text", "pickle", "width", "fields"])
+@pytest.mark.parametrize(
+    "damage", ["nan", "infinite", "truncated", "empty", "text", "pickle", "width", "fields", "single"]
+)
 def test_what_is_damaged_is_encoded_again_and_said(own_cache, caplog, damage):
-    store, wanted = VectorStore(own_cache, "a", "things", width=2), things(*range(10))
+    store, wanted = VectorStore(own_cache, "a", "things"), things(*range(10))
     store.complete(wanted, encoded, part=10)
     (path,) = own_cache.glob("*.npy")
     shard, whole = np.load(path), path.read_bytes()
@@ -128,7 +130,12 @@ def test_what_is_damaged_is_encoded_again_and_said(own_cache, caplog, damage):
         shard["vector"][3, 1] = {"nan": np.nan, "infinite": -np.inf}[damage]
         np.save(path, shard)
     elif damage == "width":
-        np.save(path, np.zeros(10, dtype=[("key", np.uint8, 16), ("vector", np.float32, 3)]))
+        wrong = np.zeros(4, dtype=[("key", np.uint8, 16), ("vector", np.float32, 3)])
+        wrong["key"] = shard["key"][:4]
+        np.save(path, shard[4:])
+        np.save(own_cache / "wrong.npy", wrong)
+    elif damage == "single":
+        np.save(path, np.zeros(10, dtype=[("key", np.uint8, 16), ("vector", np.float32)]))
     elif damage == "fields":
         np.save(path, np.zeros((10, 2), np.float32))
     elif damage == "pickle":

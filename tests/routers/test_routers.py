@@ -295,7 +295,8 @@ def test_a_service_may_route_any_number_of_prompts(own_cache, monkeypatch):
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)
     assert sorted(own_cache.rglob("*.n*")) == files
-    router.route(make_workload(n=60, seed=9, with_vectors=False))
-    assert len(sorted(own_cache.rglob("*.npy"))) == 1 + sum(
-        path.suffix == ".npy" for path in files
-    )  # a workload is kept
+    new = make_workload(n=60, seed=9, with_vectors=False)
+    router.route(new)
+    assert sorted(own_cache.rglob("*.n*")) == files
+    router.route(new, keep=True)
+    assert len(list(own_cache.rglob("*.npy"))) == 1 + len(files)

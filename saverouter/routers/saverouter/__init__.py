@@ -16,7 +16,7 @@ from ._ridge import predictions
 from .acquisition import acquire, within_groups
 from .capability import Observations, additive_prior, cost_table, residual_weights, shrunken
 from .grouping import Grouper
-from .pool import joined, repriced
+from .pool import repriced, with_model
 
 TERMS = ("words", "characters")  # whose vocabularies the features have
 PART = 25_000  # queries whose words are turned into features at a time
@@ -142,7 +142,7 @@ class SaveRouter(Router):
         option ``newcomer``. The feedback sells the newcomer alone, or the whole new pool, whose order is then kept.
         """
         self._refuse_unfitted()
-        return joined(self, name, queries, feedback, share)
+        return with_model(self, name, queries, feedback, share)
 
     def _details(self, queries):
         group = int(self.grouper_.predict(queries)[0])

@@ -66,7 +66,7 @@ def _refuse_prices(models: tuple[str, ...], factors: Mapping, costs: Mapping) ->
         raise SaveRouterError(f"model {both[0]!r} has a factor and a mean cost; give one of the two")
 
 
-def joined(router, name: str, queries: Asked, feedback: Feedback, part: float):
+def with_model(router, name: str, queries: Asked, feedback: Feedback, part: float):
     """``SaveRouter.add_model``."""
     queries = Queries.of(queries)
     share("share", part)
