@@ -16,8 +16,9 @@ PART = 250  # queries whose bets are counted at a time
 def guarded(total: np.ndarray, squares: np.ndarray, n: int, confidence: float) -> np.ndarray:
     """Lower bounds from sums and sums of squares of n differences, to be looked at once.
 
-    The normal bound, with a few lost queries added as a guard: by exact enumeration over differences of -1, 0 and 1, its
-    worst error stays within the nominal one.
+    The normal bound, with a few lost queries added as a guard. Enumerated exactly over differences of -1, 0 and 1 with up
+    to 40% of them not 0, its worst error stays within the nominal one at 80, 90 and 95%. It is not proved: where outcomes
+    always differ and no margin is given, the error was .2005 at a nominal .20. "betting" is.
     """
     z = norm.ppf(confidence)
     return (total - (z * z + 2) / 3 - z * np.sqrt(scatter(total, squares, n) + 1)) / n

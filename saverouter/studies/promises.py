@@ -21,7 +21,7 @@ from ..paper.claims import FAILS, HOLDS, UNTOLD
 from ..routers import SaveRouter
 from ..workloads import Workload, model_means
 from .intervals import interval
-from .runs import kept
+from .kept import kept
 from .splits import third_of
 
 SIZES = (250, 500, 1_000, 2_000, 4_000)
@@ -51,12 +51,12 @@ def promises(
 
     ``training`` and ``certificate`` are costs in calls to the reference; ``fresh`` is the number of fresh queries.
     """
-    rows = []
-    for work in works:
-        for seed in seeds:
-            asked = {"seed": int(seed), "margin": margin, "confidence": confidence, "bound": bound}
-            rows += kept(_one_split, work, **asked)
-    return pd.DataFrame(rows)
+    asked = {"margin": margin, "confidence": confidence, "bound": bound}
+    return pd.DataFrame(kept(_one_split, _each(works, seeds, **asked)))
+
+
+def _each(works: Iterable[Workload], seeds: Sequence[int], **options) -> list[tuple[Workload, dict]]:
+    return [(work, {"seed": int(seed), **options}) for work in works for seed in seeds]
 
 
 def _one_split(work: Workload, seed: int, margin: float, confidence: float, bound: str) -> list[dict]:
@@ -117,10 +117,8 @@ def other_mix(works: Iterable[Workload], seeds: Sequence[int], size: int = 500, 
     One row per workload and split; differences from the reference in points. Workloads with fewer than four tasks are left
     out, and splits whose half leaves too few queries for a test.
     """
-    rows = []
-    for work in works:
-        for seed in seeds if work.tasks is not None and len(set(work.tasks)) >= 4 else ():
-            rows += kept(_one_mix, work, seed=int(seed), size=size, margin=margin)
+    fit = [work for work in works if work.tasks is not None and len(set(work.tasks)) >= 4]
+    rows = kept(_one_mix, _each(fit, seeds, size=size, margin=margin))
     return pd.DataFrame(rows, columns=["workload", "seed", "same mix", "other mix"])
 
 
@@ -145,7 +143,7 @@ def _one_mix(work: Workload, seed: int, size: int, margin: float) -> list[dict]:
 
 def references(works: Iterable[Workload], seeds: Sequence[int]) -> pd.DataFrame:
     """Whether the router's own estimates name the best single model of the test, and how many points it loses by that."""
-    return pd.DataFrame([row for work in works for seed in seeds for row in kept(_one_reference, work, seed=int(seed))])
+    return pd.DataFrame(kept(_one_reference, _each(works, seeds)))
 
 
 def _one_reference(work: Workload, seed: int) -> list[dict]:
@@ -166,10 +164,7 @@ def bills(table: pd.DataFrame, horizons: Iterable[int] = HORIZONS) -> pd.DataFra
 
 def anchored(works: Iterable[Workload], seeds: Sequence[int], margins: Sequence[float] = (0.0, 1.0)) -> pd.DataFrame:
     """Whether a run reaches a target and saves, and what, without and with the path's policies among the operating points."""
-    asked = {"margins": list(map(float, margins))}
-    return pd.DataFrame(
-        [row for work in works for seed in seeds for row in kept(_one_anchored, work, seed=int(seed), **asked)]
-    )
+    return pd.DataFrame(kept(_one_anchored, _each(works, seeds, margins=[float(margin) for margin in margins])))
 
 
 def _one_anchored(work: Workload, seed: int, margins: list[float]) -> list[dict]:
@@ -201,7 +196,7 @@ def by_way(table: pd.DataFrame, margin: float) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def in_words(ways: pd.DataFrame) -> pd.DataFrame:
+def ways_in_words(ways: pd.DataFrame) -> pd.DataFrame:
     """The frame of ``by_way`` as it is read."""
     rows = [
         {"workload": row["workload"], "chosen on": row["chosen on"], "fresh queries": f"{row['fresh']:,}",

@@ -10,7 +10,6 @@ import inspect
 import json
 import socket
 import threading
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cache
@@ -86,8 +85,8 @@ class RunKey:
     def of(cls, work: Workload, router: str, *, train: float = 0.2, split_seed: int = 42, **options) -> RunKey:
         options, kind = {**make_router(router).get_params(), **options}, ROUTERS[router]
         code = code_of(kind)
-        digest = code and digest_of(code, _encoder(work), work.fingerprint, router, options, train, split_seed)
-        return cls(router, kind, options, train, split_seed, digest, code_version() + _encoder(work))
+        digest = code and digest_of(code, encoder_of(work), work.fingerprint, router, options, train, split_seed)
+        return cls(router, kind, options, train, split_seed, digest, code_version() + encoder_of(work))
 
     @property
     def path(self) -> Path:
@@ -108,7 +107,7 @@ class RunKey:
 
 def attempt(work: Workload, key: RunKey, wait: bool) -> Run | None:
     """A run in whichever process; None where another is busy with it."""
-    if code_version() + _encoder(work) != key.version:  # it would be remembered as the result of what did not make it
+    if code_version() + encoder_of(work) != key.version:  # it would be remembered as the result of what did not make it
         raise SaveRouterError(
             f"{socket.gethostname()} runs another saverouter than you do, or another encoder; install the same versions "
             "there and restart its workers"
@@ -118,7 +117,7 @@ def attempt(work: Workload, key: RunKey, wait: bool) -> Run | None:
     return None
 
 
-def _encoder(work: Workload) -> str:
+def encoder_of(work: Workload) -> str:
     """What encodes the prompts, nothing where the workload brings vectors."""
     return encoder_name() if work.vectors is None else ""
 
@@ -244,16 +243,3 @@ def deviations(router: str, options: dict, work: Workload, kind: type | None = N
         if options[name] != usual and name != "seed":
             notes.append(f"{name.replace('_', ' ')} {options[name]} instead of {usual}")
     return "; ".join(notes)
-
-
-def kept(compute: Callable[..., list[dict]], work: Workload, **options) -> list[dict]:
-    """``compute(work, **options)``, rows of plain values, computed once for this content and code, as runs are."""
-    code = digest_of_files(PACKAGE, [Path(inspect.getfile(compute))])
-    digest = digest_of(code_version(), code, compute.__qualname__, _encoder(work), work.fingerprint, options)
-    path = cache_folder("studies") / f"{digest}.json"
-    with only_one(path):
-        if not path.is_file():
-            rows = compute(work, **options)
-            with atomic_path(path) as temporary:
-                temporary.write_text(json.dumps(rows))
-        return json.loads(path.read_text())

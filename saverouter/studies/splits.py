@@ -19,6 +19,7 @@ from ..workloads.recorded import NAMES
 from .designs import row, singles, without_router
 from .experiments import published_options, run_many, workload
 from .intervals import interval
+from .kept import PROCESSES
 from .runs import Run
 
 VARIANTS = {
@@ -27,7 +28,6 @@ VARIANTS = {
     "without query residual": {"residual_scale": 0.0},
     "global group": {"grouping": "global"},
 }
-PROCESSES = 2
 FEWEST = 4  # values from which an interval says something
 # columns of ``designs.without_router`` and what they are called here
 NEEDED = {
@@ -156,7 +156,7 @@ def over_splits(table: pd.DataFrame, value: str, keys: Iterable[str]) -> pd.Data
     return pd.DataFrame(rows)
 
 
-def in_words(ratios: pd.DataFrame, paid: pd.DataFrame) -> pd.DataFrame:
+def routers_in_words(ratios: pd.DataFrame, paid: pd.DataFrame) -> pd.DataFrame:
     """Routers down, workloads across: mean cost ratio with its interval, median payback, and splits that reach the target.
 
     Both frames come from ``over_splits`` at one margin, of ``cost_ratio`` and of ``sa_bep``.

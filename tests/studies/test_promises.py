@@ -84,5 +84,5 @@ def test_statements_can_hold_fail_and_stay_open():
 def test_ways_in_words():
     ways = promises.by_way(runs([0.0, -2.0], [0.5, 0.3], promises.PLUG_IN), 1.0)
     assert ways.loc[0, "kept"] == 0.5 and ways.loc[0, "worst"] == -2
-    (row,) = promises.in_words(ways).to_dict("records")
+    (row,) = promises.ways_in_words(ways).to_dict("records")
     assert row["within the margin"].startswith("50% (") and row["worst run, points"] == "-2.0"

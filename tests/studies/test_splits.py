@@ -69,7 +69,7 @@ def test_tables_in_words(table):
     ratio, paid = (
         splits.over_splits(table, value, ["workload", "margin", "method"]) for value in ("cost_ratio", "sa_bep")
     )
-    wide = splits.in_words(ratio[ratio["margin"] == 0], paid[paid["margin"] == 0])
+    wide = splits.routers_in_words(ratio[ratio["margin"] == 0], paid[paid["margin"] == 0])
     assert list(wide.columns) == ["small", "recorded/other"] and set(wide.index) == {"kNN", "SaveRouter"}
     assert wide.stack().str.contains("of 3").all()
     firsts = splits.first_on_each_split(table)

@@ -21,7 +21,7 @@ from .look import (
 from .parts import arrival_scores, budget, changes, variants
 from .promises import bills_over_fresh, certificate_path, differences
 from .races import hero, paybacks, race
-from .splits import ceilings, payback_over_splits, scores_over_budgets, traits, verdicts
+from .splits import ceilings, payback_over_splits, saved_by_traits, scores_over_budgets, verdicts
 
 __all__ = [
     "ACCENT",
@@ -51,13 +51,13 @@ __all__ = [
     "queries_axis",
     "race",
     "saturation_curve",
+    "saved_by_traits",
     "scores_over_budgets",
     "seeds",
     "short",
     "strips",
     "style",
     "targets",
-    "traits",
     "variants",
     "verdicts",
 ]

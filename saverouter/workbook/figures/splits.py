@@ -119,7 +119,7 @@ def verdicts(found: pd.DataFrame) -> Figure:
     return figure
 
 
-def traits(table: pd.DataFrame, measures: Iterable[str], panels: Iterable[Axes]) -> None:
+def saved_by_traits(table: pd.DataFrame, measures: Iterable[str], panels: Iterable[Axes]) -> None:
     """What a router saves against traits of the workload, a panel per trait: recorded workloads filled, simulated hollow."""
     for panel, measure in zip(panels, measures, strict=True):
         rows = table.sort_values(measure).to_dict("records")
