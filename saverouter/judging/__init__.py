@@ -21,10 +21,11 @@ from .operating_points import (
 from .plan import Plan, plan
 from .policies import Policy, policies_from, policies_to_dict, policy_from
 from .result import SELECTIONS, Reference, Result
+from .verdict import in_points
 
 __all__ = [
     "QUERY_THRESHOLDS", "SELECTIONS", "Certificate", "ChoicePolicies", "Plan", "Policies", "Policy", "Reference", "Result",
-    "ThresholdPolicies", "best_column", "best_single", "certificate_from", "certify", "evaluate", "masked",
+    "ThresholdPolicies", "best_column", "best_single", "certificate_from", "certify", "evaluate", "in_points", "masked",
     "operating_points", "pareto", "plan", "policies_from", "policies_to_dict", "policy_from", "saverouter_policies",
     "threshold_grid", "threshold_policies",
 ]  # fmt: skip

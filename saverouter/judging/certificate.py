@@ -18,6 +18,7 @@ from .asking import estimates, mean_costs, training_queries
 from .operating_points import masked
 from .path import PATH, Walk, thresholds
 from .policies import Always, Policy, Switch, policy_from
+from .verdict import in_points
 
 BOUNDS = {
     "guarded": "checked by enumeration, not proved",
@@ -55,7 +56,7 @@ class Certificate:
 
     def __repr__(self) -> str:
         return (
-            f"<Certificate: within {self.margin:g} points of {self.reference}, {self.confidence:.0%}; leaves it on "
+            f"<Certificate: within {in_points(self.margin)} of {self.reference}, {self.confidence:.0%}; leaves it on "
             f"{self.share:.1%}, bound {self.bound:+.2f}, {self.bought:,} of {self.queries:,} queries bought>"
         )
 
@@ -64,7 +65,7 @@ class Certificate:
         paid = f"on {self.bought:,} of {self.queries:,} fresh queries, for {self.spent:.4g}"
         if isinstance(self.policy, Always):
             return (
-                f"Nothing cheaper than {self.reference} could be shown to stay within {self.margin:g} points of it with "
+                f"Nothing cheaper than {self.reference} could be shown to stay within {in_points(self.margin)} of it with "
                 f"{self.confidence:.0%} confidence; it was tried {paid}. Keep {self.reference}."
             )
         return (
@@ -76,7 +77,7 @@ class Certificate:
     def at(self, *_, **question) -> Certificate:
         """Refuses, as ``extend`` does: the same queries answer one question only."""
         raise SaveRouterError(
-            f"this certificate answers one question ({self.margin:g} points, {self.confidence:.0%}, {self.queries:,} queries); "
+            f"this certificate answers one question ({in_points(self.margin)}, {self.confidence:.0%}, {self.queries:,} queries); "
             f"asking its queries again{' about ' + ', '.join(question) if question else ''}, after seeing the answer, would "
             "void the confidence: certify anew on fresh queries"
         )

@@ -9,6 +9,7 @@ from scipy.stats import norm
 
 from ..errors import number, one_of, share
 from .certificate import BOUNDS
+from .verdict import in_points
 
 PER_ROOT = 10  # fresh queries per square root of the horizon; found on real tables, where it made the smallest bills
 BETTING = 2  # a proved bound needs about twice the queries
@@ -38,7 +39,7 @@ class Plan:
 
     def __repr__(self) -> str:
         return (
-            f"<Plan for {self.horizon:,.0f} queries within {self.margin:g} points at {self.confidence:.0%}: "
+            f"<Plan for {self.horizon:,.0f} queries within {in_points(self.margin)} at {self.confidence:.0%}: "
             f"{self.recommended:,} fresh queries (fewest {self.fewest:,.0f}, enough {self.enough:,.0f}), about "
             f"{self.cost:,.6g} {self.unit}, at most {self.highest_cost:,.6g}>"
         )

@@ -31,6 +31,11 @@ def verdict(result, selected: str) -> str:
     )
 
 
+def in_points(margin: float) -> str:
+    """1 point, 2 points."""
+    return f"{margin:g} point{'' if margin == 1 else 's'}"
+
+
 def _whose(result) -> str:
     return f"{result.reference.model}'s" if result.named_reference else "the best single model's"
 
@@ -38,7 +43,7 @@ def _whose(result) -> str:
 def _goal(result) -> tuple[str, str]:
     goal, value = f"{_whose(result)} quality", f"{result.reference.quality:.2f}"
     if result.margin is not None:
-        goal = f"within {result.margin:g} points of {goal}"
+        goal = f"within {in_points(result.margin)} of {goal}"
     elif result.target != 1:
         goal = f"{result.target:.4g} of {goal}"
     return goal, value if result.named_reference else f"{result.reference.model}, {value}"

@@ -75,6 +75,9 @@ def from_report(report: Path, to: Path) -> None:
         command,
     )
     keep_table(claims_table(groups), to / "claims.csv", command)
+    recorded = report / "tables" / "09_workloads.csv"
+    if recorded.is_file():
+        keep_table(pd.read_csv(recorded).replace("–", ""), to / "recorded.csv", command)
     figures.style()
     title = front.payback_answer(rows)["title"]
     drawn = figures.hero(table, title, f"queries until the supervision is paid back, log scale; profile {report.name}; "

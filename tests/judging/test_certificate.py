@@ -390,7 +390,7 @@ def test_plans():
     assert sr.plan(10_000, reference_cost=0.02).cost == pytest.approx(20)
     assert sr.plan(10_000, bound="betting").fewest == 500 and sr.plan(10_000, margin=0).recommended == 1000
     assert repr(plans[0]) == (
-        "<Plan for 10,000 queries within 1 points at 90%: 1,000 fresh queries (fewest 250, enough 9,016), about 1,000 calls "
+        "<Plan for 10,000 queries within 1 point at 90%: 1,000 fresh queries (fewest 250, enough 9,016), about 1,000 calls "
         "of the reference, at most 2,000>"
     )
     with pytest.raises(sr.SaveRouterError, match="horizon is 0"):

@@ -275,7 +275,7 @@ def test_no_router_is_needed_where_a_single_model_does_as_well():
     lower = same.at(margin=1)
     assert lower.single == models[1] and lower.serving_cost > 0.2
     assert lower.verdict() == (
-        "No router needed: small alone reaches within 1 points of the best single model's quality (gpt, 0.80) at 20% of its "
+        "No router needed: small alone reaches within 1 point of the best single model's quality (gpt, 0.80) at 20% of its "
         "cost; Router takes 43%, supervision included (model and operating point chosen on test outcomes)."
     )
     close = replace(
@@ -300,7 +300,7 @@ def test_a_given_policy_that_misses_its_target_is_judged_and_said_to_miss():
     )
     named = made_up(named_reference=True, margin=1).verdict()
     assert named.startswith(
-        "Yes: Router reaches within 1 points of gpt's quality (0.80) at 43% of its cost (policy: b)."
+        "Yes: Router reaches within 1 point of gpt's quality (0.80) at 43% of its cost (policy: b)."
     )
     assert "is 43% of gpt's (operating point" in named
 

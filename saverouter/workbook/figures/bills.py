@@ -11,13 +11,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from ...judging import Result
-from .look import GREY, INK, SOFT, colour, label_ends, queries_axis, short
+from .look import GREY, INK, SOFT, colour, label_ends, name_points, queries_axis, short
 
 OURS, DASHES = "SaveRouter", ("-", "--", ":", "-.")
-PLACES = (
-    (0, 1), (0, -1.15), (1, 0), (-1, 0), (0, 1.8), (0.7, -1.15), (0, -1.9), (0.7, 1), (-0.7, 1), (0, -2.7), (0, 2.6),
-    (-1, 1), (1, -1), (1, 1), (-1, -1), (-1, 1.9), (1, -1.9), (1, 1.9), (-1, -1.9),
-)  # fmt: skip  # of a name around its peak
 
 
 def payback(
@@ -127,23 +123,11 @@ def _span(peaks: list[float]) -> tuple[float, float]:
 
 
 def _name_peaks(ax: Axes, peaks: dict[str, tuple[float, float]], named: set[str], marks: list) -> None:
-    """Names beside their peaks, from the highest down, where they meet neither each other nor a mark."""
-    (left, right), (low, high), box = ax.get_xlim(), ax.get_ylim(), ax.get_window_extent()
-    tall, across, up = 0.17 * ax.figure.dpi, box.width / (right - left), box.height / (high - low)
-    names = [(1.0, 0.0, "best single model", INK)] + [(*peaks[n], n, colour(n, named)) for n in peaks if n in named]
-    taken = [((x - left) * across, (y - low) * up, 0.6 * tall, 0.3 * tall) for x, y in marks]
-    for x, y, name, shade in sorted(names, key=lambda item: (item[3] == INK, -item[1])):
-        wide, px, py = 0.08 * ax.figure.dpi * len(name), (x - left) * across, (y - low) * up
-        places = [(px + dx * (wide / 2 + 0.7 * tall), py + dy * tall) for dx, dy in PLACES]
-        places = [(float(np.clip(at, wide / 2, box.width - wide / 2)), height) for at, height in places]
-        free = [
-            (at, height) for at, height in places if tall / 2 < height < box.height - tall / 2
-            and all(abs(at - x2) > (wide + w) / 2 or abs(height - y2) > (tall + h) / 2 for x2, y2, w, h in taken)
-        ]  # fmt: skip
-        at, height = (free or places)[0]
-        taken.append((at, height, wide, tall))
-        ax.text(left + at / across, low + height / up, name, ha="center", va="center", color=shade, zorder=6,
-                fontsize=9 if shade == INK else 10)  # fmt: skip
+    """Names beside their peaks, from the highest down; that of the best single model finds its place last."""
+    names = sorted(
+        ((*peaks[name], name, colour(name, named)) for name in peaks if name in named), key=lambda name: -name[1]
+    )
+    name_points(ax, [*names, (1.0, 0.0, "best single model", INK)], marks)
 
 
 def saturation_curve(

@@ -124,3 +124,31 @@ def label_ends(ax: Axes, x: float, ends: list[tuple[float, str, str]], gap: floa
         last = max(y, last + gap * (high - low))
         ax.annotate(name, (x, last), xytext=(6, 0), textcoords="offset points", va="center", color=shade, fontsize=10,
                     annotation_clip=False)  # fmt: skip
+
+
+PLACES = (
+    (0, 1), (0, -1.15), (1, 0), (-1, 0), (0, 1.8), (0.7, -1.15), (0, -1.9), (0.7, 1), (-0.7, 1), (0, -2.7), (0, 2.6),
+    (-1, 1), (1, -1), (1, 1), (-1, -1), (-1, 1.9), (1, -1.9), (1, 1.9), (-1, -1.9),
+)  # fmt: skip  # of a name around its point
+
+
+def name_points(ax: Axes, names: list[tuple[float, float, str, str]], marks: Iterable[tuple[float, float]]) -> None:
+    """Names (x, y, name, colour) beside their points, in this order, where they meet neither each other nor a mark."""
+    box, tall, taken = ax.get_window_extent(), 0.17 * ax.figure.dpi, []
+
+    def pixels(x: float, y: float) -> np.ndarray:
+        return ax.transData.transform((x, y)) - (box.x0, box.y0)
+
+    taken = [(*pixels(x, y), 0.6 * tall, 0.3 * tall) for x, y in marks]
+    for x, y, name, shade in names:
+        wide, (px, py) = 0.08 * ax.figure.dpi * len(name), pixels(x, y)
+        places = [(px + dx * (wide / 2 + 0.7 * tall), py + dy * tall) for dx, dy in PLACES]
+        places = [(float(np.clip(at, wide / 2, box.width - wide / 2)), height) for at, height in places]
+        free = [
+            (at, height) for at, height in places if tall / 2 < height < box.height - tall / 2
+            and all(abs(at - x2) > (wide + w) / 2 or abs(height - y2) > (tall + h) / 2 for x2, y2, w, h in taken)
+        ]  # fmt: skip
+        at, height = (free or places)[0]
+        taken.append((at, height, wide, tall))
+        where = ax.transData.inverted().transform((at + box.x0, height + box.y0))
+        ax.text(*where, name, ha="center", va="center", color=shade, zorder=6, fontsize=9 if shade == INK else 10)

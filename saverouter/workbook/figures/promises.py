@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from ...judging import Certificate
+from ...judging import Certificate, in_points
 from .look import ACCENT, GREY, INK, SOFT, colour, label_ends, short
 
 WAYS = {"router's own estimates": "#d55e00", "test outcomes": GREY, "certificate": ACCENT}
@@ -19,7 +19,7 @@ def certificate_path(certificate: Certificate, ax: Axes) -> Axes:
     left, margin = 100 * table["share"], -certificate.margin
     ax.axhline(0, color=INK, lw=1)
     ax.axhline(margin, color="#c2403a", lw=1.4, ls="--")
-    ax.annotate(f"margin: {certificate.margin:g} points", (0, margin), xytext=(4, -4), textcoords="offset points", va="top",
+    ax.annotate(f"margin: {in_points(certificate.margin)}", (0, margin), xytext=(4, -4), textcoords="offset points", va="top",
                 color="#c2403a", fontsize=10)  # fmt: skip
     ax.plot(left, table["estimate"], color=colour("kNN"), lw=1.6)
     ax.plot(left, table["bound"], color=ACCENT, lw=2.2)
@@ -52,7 +52,7 @@ def differences(table: pd.DataFrame, ax: Axes, margin: float) -> Axes:
         for row, (way, shade) in enumerate(WAYS.items()):
             y = -step * place - row
             found = table[(table["workload"] == name) & (table["chosen on"] == way)]["difference"]
-            held = (found >= -margin).sum()
+            held = (found >= -margin - 1e-9).sum()
             ax.plot(
                 found.clip(lower=-FURTHEST),
                 y + rng.uniform(-0.22, 0.22, len(found)),
@@ -74,7 +74,7 @@ def differences(table: pd.DataFrame, ax: Axes, margin: float) -> Axes:
         tick.set(color=shade, fontsize=9.5)
     ax.set(
         ylim=(-step * len(names) + 0.6, 1.0),
-        xlim=(-FURTHEST - 0.5, None),
+        xlim=(max(-FURTHEST, table["difference"].min()) - 0.5, None),
         xlabel="points of quality against the reference",
     )
     ax.grid(False, axis="y")
@@ -87,18 +87,18 @@ FURTHEST = 10.0  # points; what lies further left is drawn there
 def bills_over_fresh(table: pd.DataFrame, ax: Axes, horizon: int) -> Axes:
     """The whole bill over a horizon against the number of fresh queries, a line per workload with its 95% interval.
 
-    ``table`` has workload, fresh, mean, from and to; where a bill is above 1, nothing is saved.
+    ``table`` has workload, fresh, mean, from and to. Above 1 nothing is saved; what is above ``DEAREST`` is not drawn.
     """
     ax.axhline(1, color=INK, lw=1)
-    ends, high = [], min(1.6, max(1.1, table["mean"].max()))
+    ends = []
     for place, (name, points) in enumerate(table.groupby("workload", sort=False)):
         shade = LINES[place % len(LINES)]
         points = points.sort_values("fresh")
         ax.fill_between(points["fresh"], points["from"], points["to"], color=shade, alpha=0.12, lw=0)
         ax.plot(points["fresh"], points["mean"], "o-", color=shade, lw=1.8, ms=5)
-        ends.append((min(points["mean"].iloc[-1], high), name.rpartition("/")[2], shade))
-    ax.set(xscale="log", ylim=(0, high), xlabel="fresh queries", title="")
+        ends.append((min(points["mean"].iloc[-1], DEAREST - 0.05), name.rpartition("/")[2], shade))
     marks = sorted(table["fresh"].unique())
+    ax.set(xscale="log", ylim=(0, DEAREST), xlabel="fresh queries")
     ax.set_xticks(marks, [short(mark) for mark in marks])
     ax.minorticks_off()
     ax.set_title(f"over {short(horizon)} queries", loc="left", fontsize=11, color=INK)
@@ -106,4 +106,5 @@ def bills_over_fresh(table: pd.DataFrame, ax: Axes, horizon: int) -> Axes:
     return ax
 
 
+DEAREST = 1.6
 LINES = (ACCENT, "#d55e00", "#009e73", "#b0568c", "#c98a00", "#7b5ea7", "#5a6472")

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ...paper.claims import FAILS, HOLDS
-from .look import ACCENT, GREY, INK, SOFT, colour, never_lane, queries_axis
+from .look import ACCENT, GREY, INK, SOFT, colour, name_points, never_lane, queries_axis
 
 KINDS = {  # column: name, marker, size, colour, filled
     "single": ("one single model", "D", 8, "#d55e00", True),
@@ -122,19 +122,17 @@ def verdicts(found: pd.DataFrame) -> Figure:
 def saved_by_traits(table: pd.DataFrame, measures: Iterable[str], panels: Iterable[Axes]) -> None:
     """What a router saves against traits of the workload, a panel per trait: recorded workloads filled, simulated hollow."""
     for panel, measure in zip(panels, measures, strict=True):
-        rows = table.sort_values(measure).to_dict("records")
-        for row, (shift, across, down) in zip(rows, PLACES * len(rows), strict=False):
-            shade = SOFT if row["simulated"] else ACCENT
-            at = row[measure], 100 * row["saved"]
-            panel.plot(*at, "o", ms=9, color=shade, mfc="white" if row["simulated"] else shade, mew=1.6)
-            panel.annotate(_plain(row["workload"]), at, xytext=shift, textcoords="offset points", ha=across, va=down,
-                           fontsize=8.5, color=shade)  # fmt: skip
+        shades = [SOFT if simulated else ACCENT for simulated in table["simulated"]]
+        points = list(zip(table[measure], 100 * table["saved"], strict=True))
+        for (x, y), shade in zip(points, shades, strict=True):
+            panel.plot(x, y, "o", ms=9, color=shade, mfc="white" if shade == SOFT else shade, mew=1.6)
         panel.axhline(0, color=INK, lw=1, zorder=0)
         panel.set(xlabel=measure)
         panel.margins(x=0.2, y=0.2)
-
-
-PLACES = [((0, 8), "center", "bottom"), ((0, -8), "center", "top")]  # of a name: above and below, in turn
+        names = [
+            (*point, _plain(name), shade) for point, name, shade in zip(points, table["workload"], shades, strict=True)
+        ]
+        name_points(panel, names, points)
 
 
 def _plain(name: str) -> str:
