@@ -242,7 +242,7 @@ def router_answer(pairs: list[list[dict]]) -> dict | None:
     found = [row["label"] for row in rows if row["needless"]]
     named = f" ({', '.join(found)})" if 0 < len(found) <= 3 else ""
     text = f"on {_of(len(found), rows)}{named} a single cheaper model does it at about SaveRouter's cost or less"
-    title = f"With one point of quality to spare, no router is needed on {_of(len(found), rows)}"
+    title = f"With one point of quality to spare, a single model is enough on {_of(len(found), rows)}"
     return {
         "figure": f"{len(found)} of {len(rows)}",
         "title": title,

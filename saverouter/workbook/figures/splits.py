@@ -121,6 +121,7 @@ def verdicts(found: pd.DataFrame) -> Figure:
 
 def saved_by_traits(table: pd.DataFrame, measures: Iterable[str], panels: Iterable[Axes]) -> None:
     """What a router saves against traits of the workload, a panel per trait: recorded workloads filled, simulated hollow."""
+    highest = 100 * table["saved"].max() + 5
     for panel, measure in zip(panels, measures, strict=True):
         shades = [SOFT if simulated else ACCENT for simulated in table["simulated"]]
         points = list(zip(table[measure], 100 * table["saved"], strict=True))
@@ -128,7 +129,9 @@ def saved_by_traits(table: pd.DataFrame, measures: Iterable[str], panels: Iterab
             panel.plot(x, y, "o", ms=9, color=shade, mfc="white" if shade == SOFT else shade, mew=1.6)
         panel.axhline(0, color=INK, lw=1, zorder=0)
         panel.set(xlabel=measure)
-        panel.margins(x=0.2, y=0.2)
+        panel.margins(x=0.2)
+        panel.set_ylim(-0.4 * highest, 1.15 * highest)  # with room below for the names of those that save nothing
+        panel.set_yticks([tick for tick in panel.get_yticks() if 0 <= tick <= highest])
         names = [
             (*point, _plain(name), shade) for point, name, shade in zip(points, table["workload"], shades, strict=True)
         ]
