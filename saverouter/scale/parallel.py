@@ -6,8 +6,10 @@ Without either, nothing runs in parallel unless asked, because notebooks run two
 
 from __future__ import annotations
 
+import logging
 import os
 import tempfile
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -18,6 +20,7 @@ import joblib
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from ..errors import SaveRouterError
+from ..progress import Progress, log
 from ..workloads import Workload
 from .cluster import VARIABLE, on_cluster
 
@@ -73,8 +76,15 @@ def _here(function: Callable, calls: list, jobs: int):
             joblib.delayed(_from_file)(place, function, files[work.fingerprint], arguments)
             for place, (_, work, arguments) in enumerate(calls)
         )
+        progress = Progress(f"{jobs} processes", "calculations", len(calls))
         try:
-            yield from parallel(todo)
+            with warnings.catch_warnings():
+                # A process that has grown is replaced by a fresh one; nothing is lost by that.
+                warnings.filterwarnings("ignore", "A worker stopped while some jobs were given", UserWarning)
+                for found in parallel(todo):
+                    progress.add(1)
+                    yield found
+            progress.end()
         except TerminatedWorkerError as error:
             raise SaveRouterError(
                 f"one of {jobs} processes was ended from outside, mostly for want of memory; what had finished is kept: "
@@ -83,6 +93,7 @@ def _here(function: Callable, calls: list, jobs: int):
 
 
 def _from_file(place: int, function: Callable, path: Path, arguments: tuple):
+    log.setLevel(logging.WARNING)  # the process that asked says how far all of them are
     return place, function(_workload(path), *arguments)
 
 
