@@ -64,11 +64,13 @@ def written(metric: str, value: object) -> str:
 
 
 def short(number: float) -> str:
-    """5263 as 5.26K, 1.23e6 as 1.23M, and "never" for a number that is not finite."""
+    """5263 as 5.26K, 1.23e6 as 1.23M, 2e9 as 2B, and "never" for a number that is not finite."""
     if np.isnan(number):
         return "–"
     if not np.isfinite(number):
         return "never"
+    if number >= 999_500_000:
+        return f"{number / 1e9:.3g}B"
     if number >= 999_500:
         return f"{number / 1e6:.3g}M"
     return f"{number / 1e3:.3g}K" if number >= 999.5 else f"{number:.0f}"

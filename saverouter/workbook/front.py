@@ -142,7 +142,7 @@ def payback_rows(places: list[Place]) -> list[dict]:
         known = place.label if place.name != place.label else None
         marks = [_mark(place, router, paper.get((known, router))) for router in (OURS, rival) if router]
         if len(marks) == 2 and math.isinf(marks[1]["payback"]):
-            marks[1] |= {"router": "any other router", "published": None, "seeds": []}
+            marks[1] |= {"router": "any other router", "published": None, "seeds": [], "told": ""}
         row = {"label": place.label, "source": place.source, "model": place.reference.model, "marks": marks}
         rows.append(
             row | {"first": marks[0]["payback"] < min([mark["payback"] for mark in marks[1:]], default=math.inf)}
@@ -260,7 +260,7 @@ def claims_answer(groups: list[dict]) -> dict | None:
     title = f"{holds} of {len(here)} statements of the paper {verbs[0]} here"
     text = f"Of {len(here)} statements of the paper {holds} {verbs[0]} here, {fails} {verbs[1]} not"
     more = [f"{number} cannot be {what}" for number, what in ((untold, "told"), (untested, "tested")) if number]
-    text += f", and {' and '.join(more)}." if more else "."
+    text += "".join(f", {told}" for told in more[:-1]) + (f", and {more[-1]}." if more else ".")
     return {"figure": f"{holds} of {len(here)}", "title": title, "sentence": text}
 
 

@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pandas as pd
 
 from ..errors import SaveRouterError
@@ -77,7 +78,8 @@ def from_report(report: Path, to: Path) -> None:
     keep_table(claims_table(groups), to / "claims.csv", command)
     recorded = report / "tables" / "09_workloads.csv"
     if recorded.is_file():
-        keep_table(pd.read_csv(recorded).replace("–", ""), to / "recorded.csv", command)
+        about = pd.read_csv(recorded, dtype=str).replace("–", "")
+        keep_table(about.assign(queries=about["queries"].str.replace(",", "")), to / "recorded.csv", command)
     figures.style()
     title = front.payback_answer(rows)["title"]
     drawn = figures.hero(table, title, f"queries until the supervision is paid back, log scale; profile {report.name}; "
@@ -118,10 +120,15 @@ def claims_table(groups: list[dict]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def _digits(number: float) -> str:
+    """Eight digits, without an exponent."""
+    return np.format_float_positional(number, precision=8, fractional=False, trim="-")
+
+
 def keep_table(table: pd.DataFrame, path: Path, command: str) -> None:
     """Write a table with its command in the first line."""
     with atomic_path(path) as temporary:
-        temporary.write_text(f"# {command}\n{table.to_csv(index=False, float_format='%.8g')}", encoding="utf-8")
+        temporary.write_text(f"# {command}\n{table.to_csv(index=False, float_format=_digits)}", encoding="utf-8")
 
 
 if __name__ == "__main__":
