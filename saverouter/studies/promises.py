@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
 from scipy import stats
 
-from ..judging import certify, evaluate
+from ..judging import Policy, certify, evaluate, operating_points, pareto
 from ..judging.policies import Always
 from ..paper import paper_options
 from ..paper.claims import FAILS, HOLDS, UNTOLD
@@ -62,15 +63,15 @@ def _each(works: Iterable[Workload], seeds: Sequence[int], **options) -> list[tu
 def _one_split(work: Workload, seed: int, margin: float, confidence: float, bound: str) -> list[dict]:
     learn, rest = work.split(seed=seed)
     sizes, name = sizes_of(work), reference_of(work)
-    test, router, paid = rest.take(slice(max(sizes), None)), *_fitted(work, learn, seed)
-    base = _judged(router, test, Always(model=name, models=work.models))
-    plug_in, on_test = _plug_in(router, test, base, name, margin), _on_test(router, test, base, margin)
-    chosen = [(PLUG_IN, 0, 0.0, plug_in), (ON_TEST, 0, 0.0, on_test)]
+    router, paid = _fitted(work, learn, seed)
+    served = _Served(router, rest.take(slice(max(sizes), None)))
+    base = served.by(Always(model=name, models=work.models))
+    chosen = [(PLUG_IN, 0, 0.0, served.plug_in(base, name, margin)), (ON_TEST, 0, 0.0, served.on_test(base, margin))]
     for size in sizes:
         fresh = rest.take(slice(size))
         found = certify(copy.copy(router), fresh.queries, fresh.feedback(), reference=name, margin=margin,
                         confidence=confidence, bound=bound, train=learn.queries)  # fmt: skip
-        chosen.append((CERTIFIED, size, found.spent, _judged(router, test, found.policy)))
+        chosen.append((CERTIFIED, size, found.spent, served.by(found.policy)))
     return [
         {"workload": work.name, "seed": seed, "chosen on": way, "fresh": size, "difference": 100 * (quality - base[0]),
          "saving": 1 - cost / base[1], "training": paid / base[1], "certificate": spent / base[1]}
@@ -84,31 +85,42 @@ def _fitted(work: Workload, learn: Workload, seed: int) -> tuple[SaveRouter, flo
     return router, feedback.spent
 
 
-def _judged(router, test: Workload, policy) -> tuple[float, float]:
-    """Mean quality and cost of one policy on the test."""
-    point = evaluate(router, test, policy=policy, supervision_cost=0.0).frontier.iloc[0]
-    return float(point["quality"]), float(point["cost"])
+class _Served:
+    """Test queries as policies serve them: mean quality and cost. The router is asked once for all policies."""
 
+    def __init__(self, router, test: Workload):
+        self.router, self.test, self.rows = router, test, np.arange(len(test))
+        self.estimates = router.estimates(test.queries)
 
-def _on_test(router, test: Workload, base: tuple[float, float], margin: float) -> tuple[float, float]:
-    """The cheapest point of the frontier that is good enough on the test itself, or the reference where none is."""
-    points = evaluate(router, test, supervision_cost=0.0).frontier
-    good = points[points["quality"] >= base[0] - margin / 100 - 1e-9]
-    return base if good.empty else (float(good.iloc[0]["quality"]), float(good.iloc[0]["cost"]))
+    def by(self, policy: Policy) -> tuple[float, float]:
+        """A policy that was fixed beforehand."""
+        return self._of(policy.choice(*self.estimates))
 
+    @cached_property
+    def families(self) -> list:
+        """All of the router's operating points."""
+        return self.router.policies(self.test.queries)
 
-def _plug_in(router, test: Workload, base: tuple[float, float], name: str, margin: float) -> tuple[float, float]:
-    """The policy that the router's own estimates call the cheapest of the good enough ones, as it turns out."""
-    queries, column, rows = test.queries, test.models.index(name), np.arange(len(test))
-    quality, cost = router.predict_quality(queries), router.predict_cost(queries)
-    least, cheapest, found = quality[:, column].mean() - margin / 100, cost[:, column].mean(), base
-    for family in router.policies(queries):
-        guessed, paid = family.realised(quality, cost)
-        paid = np.where(guessed >= least, paid, np.inf)
-        if paid.min() < cheapest:
-            cheapest, chosen = paid.min(), family.choice(int(np.argmin(paid)))
-            found = float(test.quality[rows, chosen].mean()), float(test.cost[rows, chosen].mean())
-    return found
+    def on_test(self, base: tuple[float, float], margin: float) -> tuple[float, float]:
+        """The cheapest policy that is good enough on the test itself, or the reference where none is."""
+        points = pareto(operating_points(self.families, self.test.quality, self.test.cost))
+        good = points[points["quality"] >= base[0] - margin / 100 - NOTHING]
+        return base if good.empty else (float(good.iloc[0]["quality"]), float(good.iloc[0]["cost"]))
+
+    def plug_in(self, base: tuple[float, float], name: str, margin: float) -> tuple[float, float]:
+        """The policy that the router's own estimates call the cheapest of the good enough ones, as it turns out."""
+        (quality, cost), column = self.estimates, self.test.models.index(name)
+        there = ~np.isneginf(quality[:, column])
+        least, cheapest, found = quality[there, column].mean() - margin / 100, cost[there, column].mean(), base
+        for family in self.families:
+            guessed, paid = family.realised(quality, cost)
+            paid = np.where(guessed >= least, paid, np.inf)
+            if paid.min() < cheapest:
+                cheapest, found = paid.min(), self._of(family.choice(int(np.argmin(paid))))
+        return found
+
+    def _of(self, chosen: np.ndarray) -> tuple[float, float]:
+        return float(self.test.quality[self.rows, chosen].mean()), float(self.test.cost[self.rows, chosen].mean())
 
 
 def other_mix(works: Iterable[Workload], seeds: Sequence[int], size: int = 500, margin: float = 1.0) -> pd.DataFrame:
@@ -134,10 +146,8 @@ def _one_mix(work: Workload, seed: int, size: int, margin: float) -> list[dict]:
     found = certify(router, fresh.queries, fresh.feedback(), reference=name, margin=margin)
     row = {"workload": work.name, "seed": seed}
     for mix, test in (("same mix", rest.take(same[size:])), ("other mix", rest.take(other))):
-        base, served = (
-            _judged(router, test, policy) for policy in (Always(model=name, models=work.models), found.policy)
-        )
-        row[mix] = 100 * (served[0] - base[0])
+        served, reference = _Served(router, test), Always(model=name, models=work.models)
+        row[mix] = 100 * (served.by(found.policy)[0] - served.by(reference)[0])
     return [row]
 
 
