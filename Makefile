@@ -71,7 +71,7 @@ smoke: $(STAMP) ## run the notebooks small, to see that all works: 3 minutes, 20
 test: lint ## everything that must hold: lint, tests, small notebooks run and compared: 12 minutes
 	$(PYTEST) $(NBVAL) tests
 
-check: $(STAMP) ## run the committed notebooks and compare outputs: 18 minutes, 3 after 'make reproduce'
+check: $(STAMP) ## run the committed notebooks and compare outputs: 22 minutes, 3 after 'make reproduce'
 	$(PYTEST) $(NBVAL) notebooks
 
 lint: $(STAMP) ## ruff, and who may import whom: seconds
