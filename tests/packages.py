@@ -99,17 +99,21 @@ def agentdojo(utility=True) -> dict:
 MAKERS = {"agentdojo": agentdojo, "kunko": kunko, "sensebench": sensebench, "yentlbench": yentlbench}
 
 
+def zipped(path: Path, *members, link: str = "") -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members:
+            archive.writestr(name, content)
+        if link:
+            info = zipfile.ZipInfo(link)
+            info.external_attr = 0o120777 << 16
+            archive.writestr(info, "/etc/passwd")
+    return path
+
+
 def packed(path: Path, files: dict, link: str = "") -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.suffix == ".whl":
-        with zipfile.ZipFile(path, "w") as archive:
-            for name, content in files.items():
-                archive.writestr(name, content)
-            if link:
-                info = zipfile.ZipInfo(link)
-                info.external_attr = 0o120777 << 16
-                archive.writestr(info, "/etc/passwd")
-        return path
+        return zipped(path, *files.items(), link=link)
     with tarfile.open(path, "w:gz") as archive:
         for name, content in files.items():
             info = tarfile.TarInfo(name)

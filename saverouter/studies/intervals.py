@@ -9,6 +9,8 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy import stats
 
+from ..paper.claims import FAILS, HOLDS, UNTOLD
+
 METRICS = ["peak_score", "cost_ratio", "sa_bep", "sa_cr"]
 
 
@@ -19,6 +21,22 @@ def interval(values: ArrayLike, level: float = 0.95) -> tuple[float, float]:
         return float(values.min()), float(values.max())
     half = stats.t.ppf((1 + level) / 2, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values))
     return float(values.mean() - half), float(values.mean() + half)
+
+
+def mean_of(values: ArrayLike, level: float = 0.95) -> tuple[float, float, float]:
+    """A mean and its interval."""
+    return float(np.mean(values)), *interval(values, level)
+
+
+def share_of(count: int, size: int) -> tuple[float, float, float]:
+    """A share and its exact 95% interval."""
+    found = stats.binomtest(count, size).proportion_ci()
+    return count / size, float(found.low), float(found.high)
+
+
+def answer(low: float, high: float, wanted: float) -> str:
+    """Whether a statement holds: only where its interval lies on its side of what is wanted."""
+    return HOLDS if low > wanted else FAILS if high < wanted else UNTOLD
 
 
 def summary(frame: pd.DataFrame, keys: list[str], metrics: Iterable[str] = METRICS) -> pd.DataFrame:

@@ -26,7 +26,8 @@ def kept(compute: Callable[..., list[dict]], wanted: Iterable[tuple[Workload, di
     calls = [(None, wanted[number][0], (compute, wanted[number][1], places[number])) for number in left]
     found = dict(compute_all(_once, calls, cluster=chosen(), jobs=PROCESSES))
     fresh = {left[position]: rows for position, rows in found.items()}
-    return [row for number, place in enumerate(places) for row in fresh.get(number) or json.loads(place.read_text())]
+    each = [fresh[number] if number in fresh else json.loads(place.read_text()) for number, place in enumerate(places)]
+    return [row for rows in each for row in rows]
 
 
 def _once(work: Workload, compute: Callable[..., list[dict]], options: dict, place: Path) -> list[dict]:

@@ -13,15 +13,13 @@ from functools import cached_property
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from ..judging import Policy, certify, evaluate, operating_points, pareto
 from ..judging.policies import Always
 from ..paper import paper_options
-from ..paper.claims import FAILS, HOLDS, UNTOLD
 from ..routers import SaveRouter
 from ..workloads import Workload, model_means
-from .intervals import interval
+from .intervals import answer, mean_of, share_of
 from .kept import kept
 from .splits import third_of
 
@@ -199,8 +197,8 @@ def by_way(table: pd.DataFrame, margin: float) -> pd.DataFrame:
         within = int((runs["difference"] >= -margin - NOTHING).sum())
         rows.append({
             "workload": workload, "chosen on": way, "fresh": int(runs["fresh"].max()), "runs": len(runs),
-            **dict(zip(("kept", "kept from", "kept to"), _share(within, len(runs)), strict=True)),
-            **dict(zip(("saving", "saving from", "saving to"), _mean(runs["saving"]), strict=True)),
+            **dict(zip(("kept", "kept from", "kept to"), share_of(within, len(runs)), strict=True)),
+            **dict(zip(("saving", "saving from", "saving to"), mean_of(runs["saving"]), strict=True)),
             "worst": runs["difference"].min(),
         })  # fmt: skip
     return pd.DataFrame(rows)
@@ -229,37 +227,28 @@ def statements(same: pd.DataFrame, mixed: pd.DataFrame, confidence: float, margi
     lead = way[ON_TEST]["saving"] - certified["saving"]
     bill = bills(certified)
     asked = {
-        "A certificate keeps its promise as often as it says": (_share(within[CERTIFIED], size), confidence),
-        "The router's own estimates break it more often": (_less(_share(within[PLUG_IN], size)), 1 - confidence),
-        "A certified policy saves": (_mean(certified["saving"]), 0.0),
-        "Choosing on test outcomes would save more": (_mean(lead), 0.0),
+        "A certificate keeps its promise as often as it says": (share_of(within[CERTIFIED], size), confidence),
+        "The router's own estimates break it more often": (_less(share_of(within[PLUG_IN], size)), 1 - confidence),
+        "A certified policy saves": (mean_of(certified["saving"]), 0.0),
+        "Choosing on test outcomes would save more": (mean_of(lead), 0.0),
         **{f"With a certificate the whole bill over {horizon:,} queries is below the reference's":
-           (_mean(1 - bill[f"bill {horizon}"]), 0.0) for horizon in HORIZONS},
+           (mean_of(1 - bill[f"bill {horizon}"]), 0.0) for horizon in HORIZONS},
     }  # fmt: skip
     if len(mixed):
         held = int((mixed["other mix"] >= -margin - NOTHING).sum())
         asked["A promise certified on other tasks is broken more often"] = (
-            _less(_share(held, len(mixed))),
+            _less(share_of(held, len(mixed))),
             1 - confidence,
         )
     rows = {
-        name: {"here": HOLDS if low > wanted else FAILS if high < wanted else UNTOLD, "measured": f"{value:.2f}",
+        name: {"here": answer(low, high, wanted), "measured": f"{value:.2f}",
                "95% interval": f"{low:.2f} to {high:.2f}", "to be above": f"{wanted:.2f}"}
         for name, ((value, low, high), wanted) in asked.items()
     }  # fmt: skip
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis("statement")
 
 
-def _share(count: int, size: int) -> tuple[float, float, float]:
-    found = stats.binomtest(count, size).proportion_ci()
-    return count / size, float(found.low), float(found.high)
-
-
 def _less(found: tuple[float, float, float]) -> tuple[float, float, float]:
     """Of what is left to 1."""
     value, low, high = found
     return 1 - value, 1 - high, 1 - low
-
-
-def _mean(values: pd.Series) -> tuple[float, float, float]:
-    return float(values.mean()), *interval(values)

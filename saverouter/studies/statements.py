@@ -10,11 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from ..paper import SPARSE
 from ..paper.claims import FAILS, HOLDS, UNTOLD
-from .intervals import interval
+from .intervals import answer, mean_of, share_of
 
 Found = tuple[float, float, float]  # a mean and its 95% interval
 
@@ -42,7 +41,7 @@ def general_statements(routers: pd.DataFrame, budgets: pd.DataFrame) -> pd.DataF
         runs = routers[routers["workload"] == workload]
         for name, statement in STATEMENTS.items():
             value, low, high = statement.ask(runs, curve)
-            here = HOLDS if low > statement.wanted else FAILS if high < statement.wanted else UNTOLD
+            here = answer(low, high, statement.wanted)
             rows.append({"statement": name, "workload": workload, "measure": statement.measure, "value": value, "low": low,
                          "high": high, "here": here})  # fmt: skip
     return pd.DataFrame(rows)
@@ -78,8 +77,7 @@ def _first_to_pay(margin: float) -> Callable[[pd.DataFrame, pd.DataFrame], Found
         won, lost = int((paid["SaveRouter"] < dense).sum()), int((paid["SaveRouter"] > dense).sum())
         if not won + lost:
             return np.nan, np.nan, np.nan
-        found = stats.binomtest(won, won + lost).proportion_ci()
-        return won / (won + lost), found.low, found.high
+        return share_of(won, won + lost)
 
     return ask
 
@@ -93,14 +91,10 @@ def _third(curve: pd.DataFrame) -> int:
     return int(curve.loc[curve["is_third"], "k"].iloc[0])
 
 
-def _mean(values: pd.Series, level: float = 0.95) -> Found:
-    return float(values.mean()), *interval(values, level)
-
-
 def _kept(_: pd.DataFrame, curve: pd.DataFrame) -> Found:
     """The share of the peak score under full supervision that a third of the outcomes gives."""
     scores = _scores(curve)
-    return _mean(scores[_third(curve)] / scores[scores.columns.max()])
+    return mean_of(scores[_third(curve)] / scores[scores.columns.max()])
 
 
 def _lead(variant: str) -> Callable[[pd.DataFrame, pd.DataFrame], Found]:
@@ -108,7 +102,7 @@ def _lead(variant: str) -> Callable[[pd.DataFrame, pd.DataFrame], Found]:
 
     def ask(_: pd.DataFrame, curve: pd.DataFrame) -> Found:
         k = _third(curve)
-        return _mean(100 * (_scores(curve)[k] - _scores(curve, variant)[k]))
+        return mean_of(100 * (_scores(curve)[k] - _scores(curve, variant)[k]))
 
     return ask
 
@@ -121,14 +115,14 @@ def _lead_at_equal_spend(_: pd.DataFrame, curve: pd.DataFrame) -> Found:
         ours = runs[(runs["variant"] == "SaveRouter") & runs["is_third"]].iloc[0]
         level = np.interp(ours["supervision_cost"], chance["supervision_cost"], chance["peak_score"])
         leads.append(100 * (ours["peak_score"] - level))
-    return _mean(pd.Series(leads))
+    return mean_of(pd.Series(leads))
 
 
 def _less_is_more(_: pd.DataFrame, curve: pd.DataFrame) -> Found:
     """Points by which the best smaller K is ahead of buying everything; its interval allows for the choice among them."""
     scores = _scores(curve)
     ahead = 100 * scores.sub(scores[scores.columns.max()], axis=0).drop(columns=scores.columns.max())
-    return _mean(ahead[ahead.mean().idxmax()], 1 - 0.05 / ahead.shape[1])
+    return mean_of(ahead[ahead.mean().idxmax()], 1 - 0.05 / ahead.shape[1])
 
 
 STATEMENTS = {

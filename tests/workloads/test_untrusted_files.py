@@ -4,12 +4,12 @@ import io
 import os
 import pickle
 import tarfile
-import zipfile
 from collections import OrderedDict
 
 import numpy as np
 import pandas as pd
 import pytest
+from packages import zipped
 from publishers import long_table, old_pickle
 
 import saverouter as sr
@@ -119,17 +119,6 @@ def tar(path, *members):
                 info.type, info.linkname = kind
             info.size = len(content)
             archive.addfile(info, io.BytesIO(content))
-    return path
-
-
-def zipped(path, *members, link=None):
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in members:
-            archive.writestr(name, content)
-        if link:
-            info = zipfile.ZipInfo(link)
-            info.external_attr = 0o120777 << 16
-            archive.writestr(info, "/etc/passwd")
     return path
 
 
