@@ -11,9 +11,10 @@ from typing import Protocol
 import numpy as np
 
 from ..errors import SaveRouterError, did_you_mean, number, one_of
-from ..workloads import Asked, Queries, Workload
+from ..workloads import Asked, Queries, Workload, best_column
 from .asking import estimates, mean_costs, training_queries
 from .certificate import Certificate
+from .coverage import Coverage, on_common_queries
 from .interval import Sample
 from .operating_points import ChoicePolicies, SwitchPolicies, choices_of, objects, operating_points, pareto
 from .path import thresholds
@@ -30,7 +31,10 @@ class Judged(Protocol):
 
 
 def best_single(test: Workload) -> Reference:
-    """argmax of the mean quality over the available pairs; ties go to the earlier model."""
+    """The model with the best mean quality on common queries (``workloads.coverage``); ties go to the earlier one.
+
+    Its quality and cost are means over all queries that it has.
+    """
     _refuse_test(test)
     return _named(test, test.models[best_column(test.quality)])
 
@@ -48,12 +52,6 @@ def _named(test: Workload, model: str) -> Reference:
         raise SaveRouterError(f"reference {model!r} has no outcome on {test.name}; name a model that has some")
     quality, cost = (np.nanmean(values[:, column]) for values in (test.quality, test.cost))
     return Reference(model, float(quality), float(cost))
-
-
-def best_column(quality: np.ndarray) -> int:
-    """The model with the best mean over the available pairs."""
-    columns = (column[np.isfinite(column)] for column in quality.T)
-    return int(np.argmax([column.mean() if len(column) else -1.0 for column in columns]))
 
 
 def evaluate(
@@ -97,6 +95,8 @@ def evaluate(
     points = operating_points(families, test.quality, test.cost)
     last = points["quality"].iloc[own - 1] if getattr(router, "synthetic_best_point", False) else None
     compared = best_single(test) if reference is None else _named(test, reference)
+    column = test.models.index(compared.model)
+    alone = single_models(test)
     paid = 0.0 if certificate is None else certificate.spent
     return Result(
         router=getattr(router, "label", type(router).__name__),
@@ -110,11 +110,13 @@ def evaluate(
         selection=selection,
         last_quality=None if last is None else float(last),
         synthetic_best_point=synthetic_best_point,
-        singles=single_models(test),
+        singles=alone,
+        comparable=on_common_queries(test, compared, alone),
+        coverage=Coverage.of(test, column),
         test_cost=float(np.nansum(test.cost)),
         certificate_cost=paid,
         named_reference=reference is not None,
-        **_frontier(router, test, families, points, policy, test.models.index(compared.model)),
+        **_frontier(router, test, families, points, policy, column),
     )
 
 

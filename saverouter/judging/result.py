@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from ..errors import SaveRouterError, number, share
 from . import economics
+from .coverage import Coverage, Reference
 from .interval import Sample, bootstrap
 from .operating_points import pareto
 from .policies import Policy
@@ -27,15 +28,6 @@ SELECTIONS = {  # of an operating point, in words for tables and verdicts
 
 
 @dataclass(frozen=True)
-class Reference:
-    """A single model on the test outcomes: its name, quality and cost; of the best one, Q_b and C_b."""
-
-    model: str
-    quality: float
-    cost: float
-
-
-@dataclass(frozen=True)
 class Result:
     """A router's frontier on a test set and the economics that follow from it.
 
@@ -43,7 +35,9 @@ class Result:
         model takes; NaN for choices made in hindsight, which would follow another price
     selection : how the operating point was chosen, a key of ``SELECTIONS``, which has the words for it
     policies : the frontier's points as objects, in its order; None where no thresholds describe one
-    singles : every single model on the test outcomes
+    singles : every single model on the test queries that it has
+    comparable : those that have enough queries in common with the reference, as they do on the reference's queries
+    coverage : which test outcomes there are, and whether they can carry a verdict; None where that is not known
     test_cost : what the test outcomes cost. They are on no bill: a deployment needs none of them.
     certificate_cost : the part of the supervision cost that bought the certificate
     named_reference : True where the reference was named, and is not just the best single model
@@ -64,6 +58,8 @@ class Result:
     synthetic_best_point: bool = False
     policies: tuple[Policy | None, ...] = ()
     singles: tuple[Reference, ...] = ()
+    comparable: tuple[Reference, ...] = ()
+    coverage: Coverage | None = None
     test_cost: float | None = None
     certificate_cost: float = 0.0
     named_reference: bool = False
@@ -115,12 +111,15 @@ class Result:
             frontier=frontier,
             policies=tuple(self.policies[place] for place in places) if self.policies else (),
             reference=replace(self.reference, cost=factor * self.reference.cost),
-            singles=tuple(
-                replace(one, cost=factor * one.cost) if one.model == self.reference.model else one
-                for one in self.singles
-            ),
+            singles=self._dearer(self.singles, factor),
+            comparable=self._dearer(self.comparable, factor),
             sample=None,
             supervision_cost=self.supervision_cost + (factor - 1) * reference_supervision,
+        )
+
+    def _dearer(self, models: tuple[Reference, ...], factor: float) -> tuple[Reference, ...]:
+        return tuple(
+            replace(one, cost=factor * one.cost) if one.model == self.reference.model else one for one in models
         )
 
     @property
@@ -150,9 +149,24 @@ class Result:
 
     @property
     def single(self) -> Reference | None:
-        """The cheapest single model that meets the same target, chosen on test outcomes; None where none does."""
-        good = [one for one in self.singles if one.quality >= self.target_quality - QUALITY_NOISE]
+        """The cheapest single model that meets the same target, chosen on test outcomes; None where none does.
+
+        A model with other queries than the reference is compared with it on those that they share.
+        """
+        found = self.comparable_single
+        return found and next(one for one in self.singles if one.model == found.model)
+
+    @property
+    def comparable_single(self) -> Reference | None:
+        """``single`` as it does on the reference's queries."""
+        compared = self.comparable or self.singles
+        good = [one for one in compared if one.quality >= self.target_quality - QUALITY_NOISE]
         return min(good, key=lambda one: one.cost, default=None)
+
+    @property
+    def refusal(self) -> str | None:
+        """Why the test outcomes carry no verdict, and which would; None where they do."""
+        return self.coverage and self.coverage.refusal(self.reference.model, self.named_reference)
 
     def interval(self, level: float = 0.9) -> pd.DataFrame:
         """Estimate, low and high of the quality difference to the reference (points), the saving and SA-BEP.
@@ -238,7 +252,10 @@ class Result:
         }
 
     def verdict(self) -> str:
-        """Whether routing pays for itself here: a few sentences, with numbers rounded to what can be trusted."""
+        """Whether routing pays for itself here: a few sentences, with numbers rounded to what can be trusted.
+
+        "No verdict: ..." where the test outcomes cannot carry one; ``refusal`` has the reason alone.
+        """
         return verdict(self, SELECTIONS[self.selection])
 
 

@@ -7,8 +7,15 @@ import math
 
 def verdict(result, selected: str) -> str:
     """Whether routing pays for itself; ``selected`` says how the operating point was chosen."""
+    if result.refusal:
+        return f"No verdict: {result.refusal}"
+    warning = result.coverage.warning if result.coverage else ""
+    return f"{_answer(result, selected)}{warning and f' {warning}'}"
+
+
+def _answer(result, selected: str) -> str:
     goal, best = _goal(result)
-    single, point = result.single, result.operating_point
+    single, point = result.comparable_single, result.operating_point
     bill = result.serving_cost + result.supervision_cost / result.horizon
     if single is not None and single.model != result.reference.model and single.cost <= bill:
         return _single(result, single, bill, goal, best, selected)

@@ -21,7 +21,7 @@ import pandas as pd
 from ..encoders import encoder_name
 from ..errors import SaveRouterError
 from ..files import Busy, atomic_path, cache_folder, data_folder, digest_of, digest_of_files, only_one
-from ..judging import Reference, Result, evaluate, policies_from, policies_to_dict
+from ..judging import Reference, Result, coverage_from, evaluate, policies_from, policies_to_dict
 from ..paper import paper_options
 from ..routers import ROUTERS, make_router
 from ..workloads import Workload
@@ -214,6 +214,8 @@ def keep(key: RunKey, done: Run) -> None:
         "frontier": result.frontier.to_dict("list"),
         "policies": policies_to_dict(result.policies),
         "singles": [asdict(one) for one in result.singles],
+        "comparable": [asdict(one) for one in result.comparable],
+        "coverage": result.coverage and asdict(result.coverage),
         "counted": counted,
     }
     with atomic_path(key.path) as temporary:
@@ -225,8 +227,11 @@ def recall(key: RunKey) -> Run:
     kept = json.loads(key.path.read_text())
     reference = Reference(**kept["reference"])
     frontier, policies = pd.DataFrame(kept["frontier"]), policies_from(kept["policies"])
-    singles = tuple(Reference(**one) for one in kept["singles"])
-    result = Result(frontier=frontier, reference=reference, policies=policies, singles=singles, **kept["result"])
+    singles, comparable = (tuple(Reference(**one) for one in kept.get(of, ())) for of in ("singles", "comparable"))
+    result = Result(
+        frontier=frontier, reference=reference, policies=policies, singles=singles, comparable=comparable,
+        coverage=coverage_from(kept.get("coverage")), **kept["result"],
+    )  # fmt: skip
     return Run(result, **kept["counted"])
 
 

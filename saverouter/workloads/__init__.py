@@ -6,13 +6,25 @@ inside a ``Workload``.
 """
 
 from .catalog import load, names, sample
+from .coverage import (
+    COMMON,
+    CONTENDS,
+    best_available,
+    best_column,
+    common_rows,
+    difference,
+    mean_error,
+    only_where_good,
+)
 from .feedback import Feedback, ReplayFeedback, backed_off, model_means, one_by_one
+from .findings import Finding, Findings, named
 from .queries import Asked, Queries
 from .simulate import benchmarks, simulate, specification
 from .tables import from_frame
 from .workload import Workload
 
 __all__ = [
-    "Asked", "Feedback", "Queries", "ReplayFeedback", "Workload", "backed_off", "benchmarks", "from_frame", "load", "model_means",
-    "names", "one_by_one", "sample", "simulate", "specification",
+    "COMMON", "CONTENDS", "Asked", "Feedback", "Finding", "Findings", "Queries", "ReplayFeedback", "Workload", "backed_off",
+    "benchmarks", "best_available", "best_column", "common_rows", "difference", "from_frame", "load", "mean_error", "model_means",
+    "named", "names", "one_by_one", "only_where_good", "sample", "simulate", "specification",
 ]  # fmt: skip

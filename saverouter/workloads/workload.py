@@ -14,7 +14,9 @@ from functools import cached_property
 import numpy as np
 
 from ..errors import SaveRouterError, seed_of, share
+from .checks import findings_of
 from .feedback import ReplayFeedback
+from .findings import Findings
 from .queries import Queries, as_texts
 from .splits import split_rows
 
@@ -143,6 +145,10 @@ class Workload:
                 "on one side, and False is the paper's split"
             )
         return [*declared, known[together]]
+
+    def check(self) -> Findings:
+        """What a careful person would warn of, worst first, each with what to do; false where there is nothing."""
+        return Findings(findings_of(self))
 
     def feedback(self) -> ReplayFeedback:
         """A meter over these recorded outcomes: the only way for a router to see any of them."""
