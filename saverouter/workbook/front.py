@@ -22,6 +22,7 @@ from markupsafe import Markup
 from ..judging import Reference, Result
 from ..paper import published, short
 from ..paper.claims import FAILS, HOLDS, UNTESTABLE, UNTOLD
+from .outputs import as_named
 
 TEMPLATES = Path(__file__).with_name("templates")
 OURS = "SaveRouter"
@@ -94,7 +95,7 @@ def read_tables(folder: Path, pattern: str, columns: list[str], finished: Iterab
     found = {}
     for path in sorted((folder / "tables").glob(pattern)):
         try:
-            frame = pd.read_csv(path, dtype=str, keep_default_na=False)  # a model may be called "NA"
+            frame = pd.read_csv(path, dtype=str, keep_default_na=False).map(as_named)  # a model may be called "NA"
             numbers = {name: frame[name].replace("", "nan").astype(float) for name in columns if name not in WORDS}
         except (ValueError, KeyError, OSError):
             continue

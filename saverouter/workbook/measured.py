@@ -21,6 +21,7 @@ from ..files import atomic_path, data_folder
 from ..paper import published
 from ..studies import designs
 from . import figures, front, notebooks, runner
+from .outputs import as_text
 
 SEEDS = range(42, 47)
 
@@ -128,7 +129,8 @@ def _digits(number: float) -> str:
 def keep_table(table: pd.DataFrame, path: Path, command: str) -> None:
     """Write a table with its command in the first line."""
     with atomic_path(path) as temporary:
-        temporary.write_text(f"# {command}\n{table.to_csv(index=False, float_format=_digits)}", encoding="utf-8")
+        rows = as_text(table.to_csv(index=False, float_format=_digits, lineterminator="\r\n"))
+        temporary.write_text(f"# {command}\n{rows}", encoding="utf-8")
 
 
 if __name__ == "__main__":

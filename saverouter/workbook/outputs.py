@@ -2,10 +2,13 @@
 
 ``save_table`` and ``save_figure`` write only when the runner has set ``SAVEROUTER_REPORTS``, so that
 a notebook read in JupyterLab leaves no files. Both return their argument, so that they can end a cell.
+A spreadsheet takes text that begins with = + - @ for a formula, and a model may be called so: ``as_text`` prevents it.
 """
 
 from __future__ import annotations
 
+import csv
+import io
 import os
 import platform
 import re
@@ -22,6 +25,8 @@ from ..files import atomic_path
 Table, Drawn = TypeVar("Table"), TypeVar("Drawn")
 WATERMARK = ("numpy", "pandas", "scikit-learn", "openvino", "torch", "sentence-transformers")
 DISTRIBUTION = "saverouter-workbook"
+FORMULA = re.compile(r"'*[=+\-@\t\n]")
+NUMBER = re.compile(r"[+-]?(\d[\d,.]*(e[+-]?\d+)?|\.\d+|inf)%?|-", re.IGNORECASE)  # and a dash, which computes nothing
 
 
 def save_table(frame: Table, name: str) -> Table:
@@ -29,9 +34,33 @@ def save_table(frame: Table, name: str) -> Table:
     if target := _target("tables", f"{_checked(name)}.csv"):
         plain = getattr(frame, "data", frame)  # a Styler keeps its frame there
         with atomic_path(target) as temporary:
-            plain.to_csv(temporary, index=not isinstance(plain.index, pd.RangeIndex))
+            plain.to_csv(
+                temporary, index=not isinstance(plain.index, pd.RangeIndex), encoding="utf-8", lineterminator="\r\n"
+            )
+            temporary.write_bytes(as_text(temporary.read_bytes().decode("utf-8")).encode("utf-8"))
         _record(target)
     return frame
+
+
+def as_text(table: str) -> str:
+    """CSV in which no cell, header or label is a formula: a leading apostrophe makes it text. Numbers stay as they are.
+
+    ``table`` has lines that end in CR LF, which makes pandas quote a cell with either of the two.
+    """
+    written = io.StringIO(newline="")
+    rows = csv.reader(io.StringIO(table, newline=""))
+    csv.writer(written, lineterminator="\n").writerows([_apostrophe(cell) for cell in row] for row in rows)
+    return written.getvalue()
+
+
+def _apostrophe(cell: str) -> str:
+    plain = cell.replace("\r\n", "\n").replace("\r", "\n")
+    return f"'{plain}" if FORMULA.match(plain) and not NUMBER.fullmatch(plain) else plain
+
+
+def as_named(cell: str) -> str:
+    """What ``as_text`` was given."""
+    return cell[1:] if cell.startswith("'") and FORMULA.match(cell) else cell
 
 
 def save_figure(figure: Drawn, name: str) -> Drawn:

@@ -4,12 +4,13 @@ import json
 import re
 
 import made_up
+import pandas as pd
 import pytest
 from bs4 import BeautifulSoup
 from made_up import HOSTILE, SIMULATED
 
 from saverouter.paper import published
-from saverouter.workbook import front
+from saverouter.workbook import front, outputs
 
 
 def page_of(folder):
@@ -137,6 +138,16 @@ def test_hostile_names_stay_text(folder):
         for place in (".workload .name", ".mini h3 .name", ".mini dd .who", ".statement", ".card h3", ".card .answer"):
             assert HOSTILE in " ".join(words(tag) for tag in page.select(place)), place
         assert f"does not hold: It beats {HOSTILE}" in [tile["aria-label"] for tile in page.select("button.tile")]
+
+
+def test_a_name_that_looks_like_a_formula_is_shown_as_it_is(tmp_path, monkeypatch):
+    monkeypatch.setenv("SAVEROUTER_REPORTS", str(tmp_path))
+    names = ["=1+1", "'=1", "@home", "-", "plain"]
+    table = pd.DataFrame({"workload": "w", "model": names, "quality": 0.5, "cost": 1.0})
+    outputs.save_table(table, "00_singles")
+    assert "'=1+1" in (tmp_path / "tables" / "00_singles.csv").read_text()
+    read = front.read_tables(tmp_path, "*_singles.csv", front.SINGLES, ["00"])["00_singles.csv"]
+    assert read["model"].tolist() == names
 
 
 def test_embedded_data_cannot_end_its_block_and_only_the_script_may_run(folder):
