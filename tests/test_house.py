@@ -42,6 +42,10 @@ def test_every_room_has_its_place():
     assert {dotted(path) for path in rooms} - {"saverouter"} == layers
 
 
+def test_the_package_says_that_it_is_typed():
+    assert (PACKAGE / "py.typed").is_file()
+
+
 def test_every_room_says_what_it_is_for():
     for room in (path for path in PACKAGE.rglob("__init__.py") if path.parent != PACKAGE):
         assert len(ast.get_docstring(ast.parse(room.read_text(encoding="utf-8"))) or "") > 60, room

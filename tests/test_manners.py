@@ -92,6 +92,16 @@ def test_plain_prompts_and_vectors_are_not_mixed_up(name):
     refused(sr.evaluate, router, PLAIN.split()[1], supervision_cost=0.0, match="without vectors of their own")
 
 
+def test_queries_have_no_outcomes_to_judge_by(router):
+    refused(
+        sr.evaluate,
+        router,
+        TEST.queries,
+        supervision_cost=0.0,
+        match="test is a Queries; expected a Workload with outcomes",
+    )
+
+
 @pytest.mark.parametrize("weight", [-1, math.nan, math.inf, "0.1", None])
 def test_cost_weights_are_finite_and_positive(router, weight):
     refused(router.route, TEST.queries, weight, match="cost_weight is .*; expected a finite number >= 0")
@@ -122,6 +132,10 @@ def test_splits(options, message):
     (lambda: sr.make_router("saverouter", shrinkag=3), "no option 'shrinkag'; did you mean 'shrinkage'"),
     (lambda: sr.ROUTERS.__setitem__("mine", "KNN"), "router 'mine' is 'KNN'; register a subclass"),
     (lambda: sr.best_single(TEST.queries), "test is a Queries; expected a Workload"),
+    (lambda: sr.load("recorded/../published/structure"), "no recorded workload '../published/structure'"),
+    (lambda: sr.load("simulated/../published/structure"), "no simulated benchmark '../published/structure'"),
+    (lambda: sr.load("original/../registry"), "'../registry'"),
+    (lambda: sr.load("https://example.org/table.csv"), "no workload or file is called 'https://example.org/table.csv'"),
 ])  # fmt: skip
 def test_loading_and_making(call, message):
     refused(call, match=message)

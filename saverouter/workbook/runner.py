@@ -22,7 +22,7 @@ import nbformat
 import papermill
 from joblib import cpu_count
 
-from ..errors import SaveRouterError
+from ..errors import SaveRouterError, one_of
 from ..files import atomic_path, digest_of, digest_of_files
 from ..progress import duration, say
 from ..studies import profile
@@ -30,6 +30,7 @@ from ..workloads import recorded
 from . import notebooks, report
 
 ROOT = Path(__file__).resolve().parents[2]
+SOURCES = ("simulated", "original")
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 # What runs notebooks and makes pages of them cannot change what they compute.
 NAMES = ("front", "markup", "measured", "notebooks", "pages", "report", "reproduce", "runner")
@@ -98,6 +99,7 @@ def package_fingerprint() -> str:
 
 def plan_jobs(selected: list[Path], profile_name: str, optional: dict, required: dict, reports: Path) -> list[Job]:
     """One job per notebook. ``optional`` goes to those that declare it, ``required`` must be declared by all."""
+    one_of("source", optional.get("source", "simulated"), SOURCES)  # it names a folder
     declared = {path: notebooks.declared_parameters(path) for path in selected}
     for name in optional:
         if not any(name in names for names in declared.values()):

@@ -91,10 +91,27 @@ class Feedback(ABC):
         rows, columns = _whole(query_rows, "query rows"), self._columns(models)
         rows, columns = np.broadcast_arrays(rows, columns)
         self._refuse_impossible(rows, columns)
-        quality, cost = self._outcomes(rows, columns)
-        self._bought.append((rows.copy(), columns.copy(), quality, cost))
-        self._spent += float(cost.sum(dtype=np.float64))
+        quality, cost = (np.asarray(values, dtype=np.float64) for values in self._outcomes(rows, columns))
+        sound = (quality >= 0) & (quality <= 1) & (cost >= 0) & np.isfinite(cost)
+        if not sound.all():
+            self._charge(rows[sound], columns[sound], quality[sound], cost[sound])  # paid for, whatever the others are
+            self._refuse_outcome(*(part[~sound][0] for part in (rows, columns, quality, cost)))
+        self._charge(rows.copy(), columns.copy(), quality, cost)
         return quality, cost
+
+    def _charge(self, rows: np.ndarray, columns: np.ndarray, quality: np.ndarray, cost: np.ndarray) -> None:
+        self._bought.append((rows, columns, quality, cost))
+        self._spent += float(cost.sum(dtype=np.float64))
+
+    def _refuse_outcome(self, row: int, column: int, quality: float, cost: float) -> None:
+        """One value that is none would reach every estimate."""
+        what, value, expected = "quality", quality, "0..1: rescale what the judge says"
+        if 0 <= quality <= 1:
+            what, value, expected = "cost", cost, "a finite number >= 0"
+        raise SaveRouterError(
+            f"the {what} of model {self.models[column]!r} for query {self._name(row)!r} came back as {value:g}; "
+            f"expected {expected}"
+        )
 
     def in_turn(
         self, choose: Rule, passes: Passes, groups: np.ndarray, open_pairs: np.ndarray, options: np.ndarray

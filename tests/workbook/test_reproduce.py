@@ -240,6 +240,7 @@ def test_a_failure_is_named_and_the_rest_runs(folder, capsys):
         (["--notebook", "frist"], "unknown notebook 'frist': did you mean '00_first'?"),
         (["--profile", "standrad"], "unknown profile 'standrad': did you mean 'standard'?"),
         (["--set", "seed"], "is not NAME=VALUE"),
+        (["--source", "x/../../../elsewhere"], "source is 'x/../../../elsewhere'; expected one of simulated, original"),
     ],
 )
 def test_refuses_with_a_remedy(folder, capsys, arguments, message):

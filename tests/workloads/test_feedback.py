@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 import saverouter as sr
 from saverouter.routers.saverouter.acquisition import choose
-from saverouter.workloads import one_by_one
+from saverouter.workloads import Feedback, ReplayFeedback, one_by_one
 
 SMALL = make_workload(n=40, missing=0.2)
 
@@ -105,6 +105,55 @@ def test_the_compiled_replay_is_the_loop_it_stands_for(masked_work):
         bought.append(buy(choose, passes, groups, masked_work.available.copy(), options))
     for fast, slow in zip(*bought, strict=True):
         np.testing.assert_array_equal(fast, slow)
+
+
+class Answers(Feedback):
+    """A live feedback whose judge and bill say what they like."""
+
+    def __init__(self, work, quality=0.5, cost=0.1):
+        super().__init__(work.queries, work.models)
+        self.quality, self.cost = quality, cost
+
+    def _outcomes(self, rows, models):
+        odd = (rows == 2) & (models == 1)
+        return np.where(odd, self.quality, 0.5), np.where(odd, self.cost, 0.1)
+
+
+@pytest.mark.parametrize("answer, message", [
+    ({"quality": np.nan}, "quality of model 'model-1' for query 'q2' came back as nan; expected 0..1"),
+    ({"quality": 87}, "quality of model 'model-1' for query 'q2' came back as 87; expected 0..1: rescale"),
+    ({"quality": -0.1}, "came back as -0.1"),
+    ({"quality": np.inf}, "came back as inf"),
+    ({"cost": np.nan}, "cost of model 'model-1' for query 'q2' came back as nan; expected a finite number >= 0"),
+    ({"cost": -1}, "came back as -1"),
+    ({"cost": np.inf}, "came back as inf"),
+])  # fmt: skip
+def test_no_feedback_reveals_an_outcome_that_is_none(work, answer, message):
+    """A judge's NaN or 87 would reach every estimate; what was paid for beside it stays on the bill."""
+    feedback = Answers(work, **answer)
+    with pytest.raises(sr.SaveRouterError, match=message):
+        feedback.reveal([0, 1, 2, 3], 1)
+    assert feedback.observations["row"].tolist() == [0, 1, 3] and feedback.spent == pytest.approx(0.3)
+    assert np.isfinite(feedback.observations["quality"]).all()
+    train = Answers(work, **answer)
+    with pytest.raises(sr.SaveRouterError, match="came back as"):
+        sr.SaveRouter(k=5).fit(work.queries, train)
+
+
+def test_a_replay_reveals_no_outcome_that_is_none(work):
+    quality = work.quality.copy()
+    quality[0, 0] = 87
+    with pytest.raises(sr.SaveRouterError, match="came back as 87"):
+        ReplayFeedback(work.queries, quality, work.cost).reveal([0], [0])
+
+
+def test_whole_numbers_and_lists_are_outcomes(work):
+    class Whole(Answers):
+        def _outcomes(self, rows, models):
+            return [1] * len(rows), [2] * len(rows)
+
+    quality, cost = Whole(work).reveal([0, 1], 0)
+    assert quality.tolist() == [1.0, 1.0] and cost.dtype == np.float64 and quality.dtype == np.float64
 
 
 def test_queries_and_feedback_must_belong_together(work):
