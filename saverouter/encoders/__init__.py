@@ -8,7 +8,15 @@ from .backend import encoder_name
 from .clip import clip_vectors
 from .features import ResidualFeatures
 from .minilm import WIDTH as MINILM_WIDTH
-from .minilm import minilm_vectors
+from .minilm import foreseen, minilm_vectors
 from .tokens import token_counts
 
-__all__ = ["MINILM_WIDTH", "ResidualFeatures", "clip_vectors", "encoder_name", "minilm_vectors", "token_counts"]
+__all__ = [
+    "MINILM_WIDTH",
+    "ResidualFeatures",
+    "clip_vectors",
+    "encoder_name",
+    "foreseen",
+    "minilm_vectors",
+    "token_counts",
+]

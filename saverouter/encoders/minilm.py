@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import time
 import warnings
 from collections.abc import Sequence
 from functools import cache, partial
@@ -41,6 +42,19 @@ def minilm_vectors(prompts: Sequence[str]) -> np.ndarray:
     else:
         known = dict(zip(wanted, encode(list(wanted.values())), strict=True))
     return np.stack([known[key] for key in keys])
+
+
+def foreseen(prompts: Sequence[str]) -> tuple[int, float]:
+    """How many distinct prompts are not encoded yet, and about how many seconds they take: a few are timed."""
+    texts, name = dict(zip(keys_of(prompts), prompts, strict=True)), encoder_name()
+    new = VectorStore(_folder(name), "MiniLM", "prompts").missing(texts)
+    if len(new) <= FEW:
+        return len(new), 0.0
+    some = [texts[key] for key in new[:: len(new) // FEW]][:FEW]
+    _encode(name, some[:1])  # loads the weights
+    start = time.monotonic()
+    _encode(name, some)
+    return len(new), (time.monotonic() - start) / len(some) * len(new)
 
 
 def _folder(*parts: str) -> Path:

@@ -4,7 +4,7 @@ The only room that reads test outcomes. It asks a router for its families of ope
 nothing of how any router learns. A certificate buys its outcomes through ``Feedback``, as a router does.
 """
 
-from .certificate import Certificate, certificate_from, certify
+from .certificate import Certificate, certificate_from, certify, certify_single
 from .coverage import Coverage, coverage_from
 from .evaluate import best_column, best_single, evaluate
 from .operating_points import (
@@ -25,8 +25,8 @@ from .result import SELECTIONS, Reference, Result
 from .verdict import in_points
 
 __all__ = [
-    "QUERY_THRESHOLDS", "SELECTIONS", "Certificate", "ChoicePolicies", "Coverage", "Plan", "Policies", "Policy", "Reference",
-    "Result", "ThresholdPolicies", "best_column", "best_single", "certificate_from", "certify", "coverage_from", "evaluate",
-    "in_points", "masked", "operating_points", "pareto", "plan", "policies_from", "policies_to_dict", "policy_from",
-    "saverouter_policies", "threshold_grid", "threshold_policies",
+    "QUERY_THRESHOLDS", "SELECTIONS", "Certificate", "ChoicePolicies", "Coverage", "Plan", "Policies", "Policy",
+    "Reference", "Result", "ThresholdPolicies", "best_column", "best_single", "certificate_from", "certify",
+    "certify_single", "coverage_from", "evaluate", "in_points", "masked", "operating_points", "pareto", "plan",
+    "policies_from", "policies_to_dict", "policy_from", "saverouter_policies", "threshold_grid", "threshold_policies",
 ]  # fmt: skip

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 
+import numpy as np
 import pandas as pd
 
 from ..errors import SaveRouterError, did_you_mean, number, one_of, share, whole
@@ -162,16 +163,52 @@ def certify(
     )  # fmt: skip
 
 
+def certify_single(
+    model: str, queries: Asked, feedback: Feedback, *, reference: str, margin: float = 1.0, confidence: float = 0.9,
+    bound: str = "guarded",
+) -> Certificate:  # fmt: skip
+    """Whether one model alone stays within a margin of the model in use: a certificate whose path has one step.
+
+    Queries are fresh ones, as in ``certify``; those that cannot have both models do not count. Whoever asks this and
+    ``certify`` on the same queries shares the confidence out: for 90% of both together, 95% each.
+    """
+    models = tuple(feedback.models)
+    _refuse_name(models, "model", model)
+    _refuse_name(models, "reference", reference)
+    _refuse_level(margin, confidence, bound)
+    queries = Queries.of(queries)
+    _refuse_bought(queries, feedback)
+    one, other = models.index(model), models.index(reference)
+    rows = np.flatnonzero(feedback.available(queries)[:, [one, other]].all(axis=1))
+    if not len(rows):
+        raise SaveRouterError(f"no fresh query can have both {model!r} and {reference!r}; give queries that can")
+    walk = Walk.to_one(rows, one, other, margin / 100)
+    feedback.certified = True
+    before, held = feedback.spent, getattr(walk, bound)(feedback, confidence) >= 0
+    found = {name: float(walk.frame[name][0]) if held else 0.0 for name in ("bound", "estimate", "share")}
+    return Certificate(
+        Always(model=model if held else reference, models=models), reference, float(margin), float(confidence), bound,
+        queries=len(rows), bought=walk.bought, spent=float(feedback.spent - before), path=walk.frame, **found,
+    )  # fmt: skip
+
+
+def _refuse_name(models: tuple[str, ...], what: str, name: str) -> None:
+    if name not in models:
+        raise SaveRouterError(
+            f"the {what} {name!r} is not in the pool; {did_you_mean(name, models)}it has {', '.join(models)}"
+        )
+
+
 def _refuse_question(router, reference: str, margin: float, confidence: float, bound: str) -> None:
     if not hasattr(router, "models_"):
         raise SaveRouterError(
             f"{type(router).__name__} has not been fitted; call fit(train.queries, train.feedback()) first"
         )
-    if reference not in router.models_:
-        raise SaveRouterError(
-            f"the reference {reference!r} is not in the pool; {did_you_mean(reference, router.models_)}it has "
-            f"{', '.join(router.models_)}"
-        )
+    _refuse_name(router.models_, "reference", reference)
+    _refuse_level(margin, confidence, bound)
+
+
+def _refuse_level(margin: float, confidence: float, bound: str) -> None:
     number("margin", margin, "points of quality that may be lost, e.g. 1")
     share("confidence", confidence, below_one=True)
     one_of("bound", bound, BOUNDS)
@@ -179,17 +216,7 @@ def _refuse_question(router, reference: str, margin: float, confidence: float, b
 
 def _refuse_used(router, queries: Queries, feedback: Feedback, train: Queries) -> None:
     """A promise rests on outcomes that nobody has seen."""
-    size = len(feedback) if hasattr(feedback, "__len__") else len(feedback.available(queries))
-    if len(queries) != size:
-        raise SaveRouterError(
-            f"{len(queries)} queries but feedback for {size}; take both from the same workload: "
-            "certify(router, fresh.queries, fresh.feedback(), ...)"
-        )
-    if getattr(feedback, "certified", False) or len(getattr(feedback, "observations", ())):
-        raise SaveRouterError(
-            "outcomes were bought through this feedback already; a certificate needs fresh queries that nothing was bought "
-            "of, since asking again after seeing an answer voids the confidence"
-        )
+    _refuse_bought(queries, feedback)
     mine = names_of(queries)
     for used, what in (
         (set(names_of(train)), "taught the router"),
@@ -202,6 +229,20 @@ def _refuse_used(router, queries: Queries, feedback: Feedback, train: Queries) -
                 "asking again after seeing an answer voids the confidence (a study that replays streams gives each its own "
                 "copy.copy(router))"
             )
+
+
+def _refuse_bought(queries: Queries, feedback: Feedback) -> None:
+    size = len(feedback) if hasattr(feedback, "__len__") else len(feedback.available(queries))
+    if len(queries) != size:
+        raise SaveRouterError(
+            f"{len(queries)} queries but feedback for {size}; take both from the same workload: "
+            "certify(router, fresh.queries, fresh.feedback(), ...)"
+        )
+    if getattr(feedback, "certified", False) or len(getattr(feedback, "observations", ())):
+        raise SaveRouterError(
+            "outcomes were bought through this feedback already; a certificate needs fresh queries that nothing was bought "
+            "of, since asking again after seeing an answer voids the confidence"
+        )
 
 
 def names_of(queries: Queries) -> list[tuple]:

@@ -55,6 +55,26 @@ def bootstrap(
     return pd.DataFrame(columns, index=["quality difference", "saving", "sa_bep"])
 
 
+def saved_over(
+    sums: np.ndarray, volume: float, level: float, draws: int = DRAWS, seed: int = 0
+) -> tuple[float, float, float]:
+    """Money saved over the next ``volume`` queries from the same stream: estimate, low and high.
+
+    Two things are unknown: the stream's mean, which the bootstrap shows, and which queries will come, which matters where
+    they are few.
+    """
+    rng, size = np.random.default_rng(seed), len(sums)
+    saved, count = sums[:, 4] - sums[:, 1], sums[:, 2]
+    mean = saved.sum() / count.sum()
+    drawn = (rng.integers(size, size=size) for _ in range(draws))
+    means = np.array([saved[rows].sum() / count[rows].sum() for rows in drawn])
+    per_query = ((saved - mean * count) ** 2).sum() / count.sum()
+    means += rng.normal(size=draws) * np.sqrt(per_query / volume)
+    tail = (1 - level) / 2
+    low, high = np.quantile(means, [tail, 1 - tail])
+    return tuple(float(volume * value) for value in (mean, low, high))
+
+
 def _figures(totals: np.ndarray, supervision_cost: float) -> tuple[float, float, float]:
     quality, cost = totals[:2] / totals[2]
     if not totals[5]:  # a draw without any outcome of the reference

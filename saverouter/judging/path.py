@@ -68,6 +68,14 @@ class Walk:
         return cls(steps, rows, other, level, reference, delta, alive=size,
                    sums=sums, squares=squares, difference=difference)  # fmt: skip
 
+    @classmethod
+    def to_one(cls, rows: np.ndarray, model: int, reference: int, delta: float) -> Walk:
+        """A path of one step: every query leaves the reference for the same model."""
+        steps, none = np.array([np.finfo(float).min]), np.zeros(1)
+        other, level = np.full(len(rows), model), np.zeros(len(rows), dtype=np.int64)
+        return cls(steps, rows, other, level, reference, delta, alive=1,
+                   sums=none, squares=none.copy(), difference=np.zeros(len(rows)))  # fmt: skip
+
     def buy(self, feedback: Feedback, until: int) -> slice:
         """Both outcomes of the next queries, where the cheapest policy still alive leaves the reference."""
         part = slice(self.seen, until)

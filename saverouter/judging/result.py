@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from ..errors import SaveRouterError, number, share
 from . import economics
 from .coverage import Coverage, Reference
-from .interval import Sample, bootstrap
+from .interval import Sample, bootstrap, saved_over
 from .operating_points import pareto
 from .policies import Policy
 from .verdict import verdict
@@ -174,6 +174,10 @@ class Result:
         A paired bootstrap over test queries (clusters together) at the operating point. That a point was chosen on the
         same outcomes, out of many, is not in it.
         """
+        return bootstrap(self._sums(level), self.supervision_cost, level)
+
+    def _sums(self, level: float) -> np.ndarray:
+        """Test outcomes at the operating point, for intervals; refused where there are none."""
         share("level", level, below_one=True)
         point = self.operating_point
         if self.sample is None or point is None or point.name < 0:
@@ -182,7 +186,21 @@ class Result:
                 f"this result of {self.router} has {why}; intervals come from a fresh evaluate(router, test, ...) that "
                 "reaches its target, not from a table, a remembered run or another price"
             )
-        return bootstrap(self.sample.sums(point.name), self.supervision_cost, level)
+        return self.sample.sums(point.name)
+
+    def saved_over(self, volume: float, level: float = 0.9) -> tuple[float, float, float]:
+        """Money saved by serving the next ``volume`` queries, the supervision apart: estimate, low and high.
+
+        As in ``interval``; that the queries to come are a draw as well is in it. Every test query must have the reference.
+        """
+        number("volume", volume, "a positive number of queries", least=1)
+        sums = self._sums(level)
+        if not (sums[:, 2] == sums[:, 5]).all():
+            raise SaveRouterError(
+                f"{self.reference.model} has no outcome on some test queries, so that savings cannot be compared; evaluate on "
+                "test.take(rows that have it)"
+            )
+        return saved_over(sums, volume, level)
 
     @property
     def policy(self) -> Policy:
