@@ -46,6 +46,23 @@ def make_workload(n=300, models=5, tasks=4, *, missing=0.0, seed=0, with_vectors
     )
 
 
+def by_kind(chances, prices, n=2_000, seed=0, **changes) -> Workload:
+    """Answers right or wrong with a chance that depends on the model and on one of two kinds of query."""
+    rng = np.random.default_rng(seed)
+    kind = rng.integers(2, size=n)
+    chances = np.array(chances)  # (kinds, models)
+    quality = (rng.random((n, chances.shape[1])) < chances[kind]).astype(float)
+    cost = np.array(prices) * rng.lognormal(0, 0.3, (n, len(prices)))
+    vectors = np.eye(2)[kind] + rng.normal(0, 0.05, (n, 2))
+    prompts = [f"{('add', 'prove')[k]} the {('sum', 'lemma')[k]} number {i}" for i, k in enumerate(kind)]
+    made = dict(query_ids=[f"q{i}" for i in range(n)], prompts=prompts, models=[f"m{i}" for i in range(len(prices))],
+                quality=quality, cost=cost, tasks=[f"kind {k}" for k in kind], vectors=vectors, name="made")  # fmt: skip
+    return Workload(**(made | changes))
+
+
+EASY_AND_HARD = ([0.9, 0.9], [0.3, 0.9])  # the cheap model is as good on one kind of query, and bad on the other
+
+
 @pytest.fixture
 def work() -> Workload:
     return make_workload()

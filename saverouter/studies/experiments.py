@@ -15,8 +15,8 @@ from .profiles import profile as profile_named
 from .runs import Run, RunKey, attempt, keep, once, recall
 
 
-def workload(name: str, profile: str = "standard") -> Workload:
-    """A workload by name or path, no larger than the profile allows."""
+def workload(name: str, profile: str = "standard", **reading) -> Workload:
+    """A workload by name or path, no larger than the profile allows; ``reading`` are options of ``load`` for a table."""
     cap = profile_named(profile).cap(name)
     if cap is None:
         return load(name)
