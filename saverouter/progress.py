@@ -69,7 +69,7 @@ class Progress:
         left = duration((self.total - self.done) / rate) if self.done else "an unknown time"
         message = f"{self.what}: {self.done:,} of {self.total:,} {self.units}, {rate:,.3g} per second, {left} left"
         say(message)
-        if _watched():
+        if watched():
             self._show(message)
 
     def end(self) -> None:
@@ -86,7 +86,7 @@ class Progress:
             self._below.update(Pretty(message))
 
 
-def _watched() -> bool:
+def watched() -> bool:
     """Whether somebody may be looking at a notebook; a headless run says that nobody is."""
     return _in_kernel() and log.level <= logging.INFO and os.environ.get("SAVEROUTER_PROGRESS") != "log"
 

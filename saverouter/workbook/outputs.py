@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import os
 import platform
 import re
+import shutil
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TypeVar
@@ -21,6 +23,7 @@ import pandas as pd
 from ..encoders import encoder_name
 from ..errors import SaveRouterError
 from ..files import atomic_path
+from ..studies.decision import Decision
 
 Table, Drawn = TypeVar("Table"), TypeVar("Drawn")
 WATERMARK = ("numpy", "pandas", "scikit-learn", "openvino", "torch", "sentence-transformers")
@@ -72,6 +75,17 @@ def save_figure(figure: Drawn, name: str) -> Drawn:
                 _figure_of(figure).savefig(temporary, bbox_inches="tight", **options)
             _record(target)
     return figure
+
+
+def save_decision(found: Decision) -> Decision:
+    """Write ``decision.json`` and, where something was decided, the fitted router with its policy as ``router/``."""
+    if reports := os.environ.get("SAVEROUTER_REPORTS"):
+        shutil.rmtree(Path(reports, "router"), ignore_errors=True)  # an earlier one must not pass for this decision's
+        if found.router is not None:
+            found.save(Path(reports, "router"))
+        with atomic_path(Path(reports, "decision.json")) as temporary:
+            temporary.write_text(json.dumps(found.to_dict(), indent=1), encoding="utf-8")
+    return found
 
 
 def watermark() -> pd.DataFrame:

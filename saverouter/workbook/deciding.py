@@ -1,0 +1,115 @@
+"""The command ``python -m saverouter decide my.csv``: the decision on a table as text, as JSON or as a report.
+
+It says first what it will take. Prompts that were encoded stay encoded: interrupted, the same command goes on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+import sys
+from pathlib import Path
+
+from ..encoders import foreseen
+from ..errors import SaveRouterError
+from ..progress import duration, listening, say
+from ..studies.decision import Decision, decide
+from ..workloads import Workload, load
+
+REPORTS = Path("reports", "decide")
+NOTEBOOK = "11"
+READING = ("columns", "scale", "prices")
+ASKED = ("reference", "monthly", "margin", "confidence", "currency", "k")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Exit status: 0 all fine, 1 the report failed, 2 unusable input, 130 interrupted."""
+    options = parser().parse_args(arguments)
+    with listening(sys.stderr):
+        try:
+            return reported(options) if options.report is not None else answered(options)
+        except SaveRouterError as error:
+            print(f"error: {error}", file=sys.stderr)
+            return 2
+        except KeyboardInterrupt:
+            print("interrupted: what was encoded is kept; the same command goes on from there", file=sys.stderr)
+            return 130
+
+
+def parser() -> argparse.ArgumentParser:
+    whole = argparse.ArgumentParser(
+        "python -m saverouter", description="Does LLM routing pay for itself?", allow_abbrev=False
+    )
+    commands = whole.add_subparsers(dest="command", required=True)
+    one = commands.add_parser("decide", help="from a table of outcomes to a decision", allow_abbrev=False,
+                              description=__doc__.split("\n\n")[1].replace("\n", " "))  # fmt: skip
+    one.add_argument(
+        "data", help="a table (CSV, TSV, JSON, JSONL, Parquet) or the name of a workload, e.g. recorded/sensebench"
+    )
+    one.add_argument("--reference", help="the model in use today (the best single model)")
+    one.add_argument("--monthly", type=float, default=100_000, help="queries a month (100,000)")
+    one.add_argument("--margin", type=float, default=1.0, help="points of quality that may be lost (1)")
+    one.add_argument("--confidence", type=float, default=0.9, help="of the promise and of the intervals (0.9)")
+    one.add_argument("--currency", help="what a cost of 1 is, e.g. USD")
+    one.add_argument("--k", type=int, help="outcomes bought per training query (as many as the volume is worth)")
+    one.add_argument("--columns", type=literal, metavar="DICT", help="""other headers: '{"query_id": "id"}'""")
+    one.add_argument("--scale", type=literal, metavar="LOW,HIGH", help="of the quality column: 1,5")
+    one.add_argument(
+        "--prices", type=literal, metavar="DICT", help="""of input and output tokens: '{"gpt": (2.5e-6, 1e-5)}'"""
+    )
+    one.add_argument("--json", action="store_true", help="print the decision as JSON")
+    one.add_argument("--save", type=Path, metavar="FOLDER", help="write the fitted router with its certified policy")
+    one.add_argument("--report", type=Path, nargs="?", const=REPORTS, metavar="FOLDER",
+                     help="run the notebook as well, and write its page and the router (reports/decide)")  # fmt: skip
+    return whole
+
+
+def literal(text: str):
+    """A dictionary or a pair as Python writes them."""
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        raise argparse.ArgumentTypeError(f"{text!r} is no dictionary or pair, e.g. 1,5") from None
+
+
+def answered(options: argparse.Namespace) -> int:
+    """Print the decision."""
+    work = load(
+        options.data, **{name: getattr(options, name) for name in READING if getattr(options, name) is not None}
+    )
+    foresee(work)
+    found = decide(work, **{name: getattr(options, name) for name in ASKED})
+    if options.save is not None:
+        say(f"router: {found.save(options.save)}")
+    print(json.dumps(found.to_dict(), indent=1) if options.json else told(found))
+    return 0
+
+
+def told(found: Decision) -> str:
+    """The decision, and what a careful person would warn of."""
+    return f"{found}\n\n{found.findings}" if found.findings else str(found)
+
+
+def foresee(work: Workload) -> None:
+    """Say what is about to be done, and how long it takes, before it starts."""
+    new, seconds = (0, 0.0) if work.vectors is not None else foreseen(work.prompts)
+    told = f"{len(work):,} queries x {len(work.models)} models"
+    say(f"{told}; {new:,} prompts are to be encoded first, about {duration(seconds)}" if new else told)
+
+
+def reported(options: argparse.Namespace) -> int:
+    """Run the notebook into a folder of its own; print the decision and where the page is."""
+    from .inputs import safe_name
+    from .runner import run_one
+
+    folder = options.report / safe_name(options.data)
+    asked = {name: getattr(options, name) for name in (*ASKED, *READING) if getattr(options, name) is not None}
+    outcome, page = run_one(NOTEBOOK, {"data": options.data, **asked}, folder)
+    if outcome.status == "failed":
+        print(f"error: {outcome.message}", file=sys.stderr)
+        return 1
+    decision = json.loads((folder / "decision.json").read_text(encoding="utf-8"))
+    print(json.dumps(decision, indent=1) if options.json else decision["says"])
+    say(f"report: {page}")
+    return 0
