@@ -22,10 +22,43 @@ export HF_HUB_OFFLINE ?= 1
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_NUM_THREADS=1
 PYTEST     := SAVEROUTER_PROGRESS=log $(ONE_THREAD) $(PY) -m pytest -n $(WORKERS) --dist loadfile
 
+# A path is relative to where it was typed, which is not this folder after 'make -C': its flags say so, but for -s.
+FLAGS    := $(firstword -$(MAKEFLAGS))
+TYPED_IN := $(if $(findstring w,$(FLAGS))$(findstring s,$(FLAGS))$(filter --no-print-directory,$(MAKEFLAGS)),$(PWD),$(CURDIR))
+export TYPED_IN
+HERE     := cd "$$TYPED_IN" && "$(CURDIR)/$(PY)" -P
+# What people type (paths, names of models, signs of currencies) goes through the environment, so that neither make nor the
+# shell reads it: $(call typed,NAME,--option).
+TYPED := DATA REFERENCE MONTHLY MARGIN CONFIDENCE CURRENCY K WORKLOAD
+$(foreach name,$(TYPED),$(if $(value $(name)),$(eval export TYPED_$(name) = $$(value $(name)))))
+typed = $(if $(value $1),$2="$$TYPED_$1")
+
+# A variable that no target asked for knows is a slip, and would be ignored in silence.
+TAKEN           := PYTHON PROFILE JOBS WORKERS TORCH_ARGS
+UNSAID          := VENV PY STAMP SHELL PYTEST% NBVAL SAVEROUTER_% HF_% PIP_% UV_% PYTHON% %_THREADS MAKE%
+TAKEN_reproduce := NOTEBOOK BENCHMARK SOURCE SETTINGS SEED WORKLOAD FORCE
+TAKEN_decide    := DATA REFERENCE MONTHLY MARGIN CONFIDENCE CURRENCY K
+TAKEN_data      := BENCHMARK
+TAKEN_smoke     := NOTEBOOK
+TAKEN_refresh   := NOTEBOOK
+TAKEN_measured  := FULL_SIZE
+TAKEN_bench     := QUICK GROWTH
+TAKEN_lock      := UPGRADE
+KNOWN   := $(TAKEN) $(foreach goal,$(MAKECMDGOALS),$(TAKEN_$(goal)))
+GIVEN   := $(foreach name,$(.VARIABLES),$(if $(filter command,$(origin $(name))),$(name)))
+UNKNOWN := $(strip $(filter-out $(KNOWN) $(UNSAID),$(GIVEN)))
+ifneq "$(UNKNOWN)" ""
+$(error unknown variable $(UNKNOWN); 'make $(or $(MAKECMDGOALS),help)' knows $(KNOWN), and 'make' alone says which target knows what)
+endif
+
+ifneq "$(filter decide,$(MAKECMDGOALS))" ""
+$(if $(strip $(value DATA)),,$(error DATA is missing: name your table, e.g. make decide DATA=outcomes.csv MONTHLY=2e6 MARGIN=1))
+endif
+
 NBVAL      := --nbval --nbval-sanitize-with=notebooks/nbval.cfg
 
 .DEFAULT_GOAL := help
-.PHONY: help install reproduce data smoke test check lint lab refresh measured bench lock clean clean-cache clean-all moved missing
+.PHONY: help install reproduce decide data smoke test check lint lab refresh measured bench lock clean clean-cache clean-all moved missing
 
 help: ## this list
 	@echo "Does LLM routing pay for itself? Targets (times on two cores, after the first install):"
@@ -58,9 +91,15 @@ $(STAMP): requirements.txt constraints.txt pyproject.toml
 missing: $(STAMP)
 	$(if $(ASKED),,$(FETCH))
 
-reproduce: $(STAMP) ## run the notebooks and write reports/: 20 minutes, 1.3 GB (PROFILE=smoke|standard|paper NOTEBOOK=02 BENCHMARK=... SOURCE=original SETTINGS=release SEED=... FORCE=1)
-	$(PY) -m saverouter.workbook.reproduce --profile '$(PROFILE)' --jobs $(JOBS) $(if $(NOTEBOOK),--notebook '$(NOTEBOOK)') \
-	  $(if $(BENCHMARK),--benchmark '$(BENCHMARK)') $(if $(SOURCE),--source '$(SOURCE)') $(if $(SETTINGS),--settings '$(SETTINGS)') $(if $(SEED),--seed $(SEED)) $(if $(FORCE),--force)
+reproduce: $(STAMP) ## run the notebooks and write reports/: 20 minutes, 1.3 GB (PROFILE=smoke|standard|paper NOTEBOOK=02 WORKLOAD=my.csv BENCHMARK=... SOURCE=original SETTINGS=release SEED=... FORCE=1)
+	$(HERE) -m saverouter.workbook.reproduce --profile '$(PROFILE)' --jobs $(JOBS) $(if $(NOTEBOOK),--notebook '$(NOTEBOOK)') \
+	  $(if $(BENCHMARK),--benchmark '$(BENCHMARK)') $(if $(SOURCE),--source '$(SOURCE)') $(if $(SETTINGS),--settings '$(SETTINGS)') $(if $(SEED),--seed $(SEED)) $(if $(FORCE),--force) \
+	  $(call typed,WORKLOAD,--workload)
+
+decide: $(STAMP) ## what to do about your own table, in words and as a report in reports/decide (DATA=my.csv REFERENCE=model MONTHLY=2e6 MARGIN=1 CONFIDENCE=0.9 CURRENCY=EUR K=2)
+	$(HERE) -m saverouter decide --report $(call typed,REFERENCE,--reference) $(call typed,MONTHLY,--monthly) \
+	  $(call typed,MARGIN,--margin) $(call typed,CONFIDENCE,--confidence) $(call typed,CURRENCY,--currency) $(call typed,K,--k) \
+	  -- "$$TYPED_DATA"
 
 data: $(STAMP) ## fetch original benchmarks from their publishers, the one target that asks the hub for data (BENCHMARK=routerbench, or all)
 	HF_HUB_OFFLINE=0 $(PY) -m saverouter.workloads.originals.fetch $(BENCHMARK)

@@ -208,3 +208,76 @@ def test_other_targets_fetch_only_with_a_new_environment(copy):
     assert FETCH in make(copy, "-n", "smoke").stdout
     make(copy, "install")
     assert FETCH not in make(copy, "-n", "smoke").stdout
+
+
+ARGUMENTS = """for word in "$@"; do printf '<%s>' "$word"; done; echo " in $(pwd)\""""
+HARD = """it's a "b" $c `d` é.csv"""
+
+
+@needs_make
+def test_what_was_typed_reaches_the_command_as_it_was(copy):
+    make(copy, "install")
+    pretend(copy, ARGUMENTS)
+    told = make(
+        copy, "-s", "decide", f"DATA={HARD}", "REFERENCE=openai/gpt 4'o", "CURRENCY=$", "MARGIN=-1", "K=2"
+    ).stdout
+    options = "<--reference=openai/gpt 4'o><--margin=-1><--currency=$><--k=2>"
+    assert f"<-m><saverouter><decide><--report>{options}<--><{HARD}>" in told
+    assert "--reference" not in make(copy, "-s", "decide", "DATA=x").stdout
+    assert f"<--workload={HARD}>" in make(copy, "-s", "reproduce", f"WORKLOAD={HARD}").stdout
+
+
+@needs_make
+@pytest.mark.parametrize("flags", [[], ["-s"], ["--no-print-directory"]])
+@pytest.mark.parametrize("asked", [["decide", "DATA=x.csv"], ["reproduce", "WORKLOAD=x.csv"]])
+def test_a_path_is_relative_to_where_it_was_typed(copy, tmp_path, monkeypatch, flags, asked):
+    make(copy, "install")
+    pretend(copy, ARGUMENTS)
+    here = tmp_path / "some where"
+    here.mkdir()
+    monkeypatch.setenv("PWD", str(here))  # as a shell does
+    assert f" in {here}\n" in make(here, *flags, "-C", str(copy), *asked).stdout
+    monkeypatch.setenv("PWD", str(copy))
+    assert f" in {copy}\n" in make(copy, *flags, *asked).stdout
+
+
+@needs_make
+def test_a_folder_that_the_environment_remembers_is_not_where_it_was_typed(copy, tmp_path, monkeypatch):
+    """A program that starts make in another folder leaves PWD as it was."""
+    make(copy, "install")
+    pretend(copy, ARGUMENTS)
+    monkeypatch.setenv("PWD", str(tmp_path))
+    assert f" in {copy}\n" in make(copy, "decide", "DATA=x.csv").stdout
+
+
+@needs_make
+@pytest.mark.parametrize(("asked", "named"), [
+    (["reproduce", "WORKLOD=x"], "WORKLOD"), (["reproduce", "K=4"], "K"), (["reproduce", "notebook=00"], "notebook"),
+    (["smoke", "WORKLOAD=x"], "WORKLOAD"), (["test", "NOTEBOOK=00"], "NOTEBOOK"), (["decide", "DATA=x", "MONTLY=2"], "MONTLY"),
+])  # fmt: skip
+def test_an_unknown_variable_is_refused(copy, asked, named):
+    make(copy, "install")
+    run = make(copy, "-n", *asked)
+    assert run.returncode != 0 and f"unknown variable {named};" in run.stderr
+    assert ("WORKLOAD" in run.stderr.partition("knows")[2]) == (asked[0] == "reproduce")
+
+
+@needs_make
+@pytest.mark.parametrize("asked", [
+    "install", "reproduce PROFILE=smoke JOBS=1 WORKERS=1 PYTHON=python3 TORCH_ARGS= VENV=.venv SAVEROUTER_DATA=x FORCE=1",
+    "reproduce NOTEBOOK=02 BENCHMARK=sprout SOURCE=original SETTINGS=release SEED=1", "reproduce OMP_NUM_THREADS=1 WORKLOAD=x",
+    "decide DATA=x REFERENCE=a MONTHLY=2e6 MARGIN=1 CONFIDENCE=0.9 CURRENCY=EUR K=2", "install reproduce WORKLOAD=x",
+    "bench QUICK=1", "bench GROWTH=1", "measured FULL_SIZE=1", "lock UPGRADE=1", "refresh NOTEBOOK=00", "data BENCHMARK=x",
+    "smoke NOTEBOOK=00 bench QUICK=1", "clean-cache SAVEROUTER_CACHE=x", "help",
+])  # fmt: skip
+def test_documented_variables_are_taken(copy, asked):
+    make(copy, "install")
+    assert make(copy, "-n", *asked.split()).returncode == 0
+
+
+@needs_make
+@pytest.mark.parametrize("asked", [["decide"], ["decide", "DATA="], ["decide", "MARGIN=1"]])
+def test_a_decision_without_data_is_refused_with_an_example(copy, asked):
+    run = make(copy, *asked)
+    assert run.returncode != 0 and "e.g. make decide DATA=outcomes.csv" in run.stderr
+    assert not is_fresh(copy)  # and nothing was installed before

@@ -233,7 +233,8 @@ def singles(works: dict[str, Workload], split_seed: int = 42, **split) -> pd.Dat
 def without_router(runs: dict[str, Run], alone: pd.DataFrame, margins: Iterable[float] = MARGINS) -> pd.DataFrame:
     """A router beside the cheapest single model that is as good, by workload and points below the best single model.
 
-    ``runs`` are one router's by workload, ``alone`` the frame of ``singles``.
+    ``runs`` are one router's by workload, ``alone`` the frame of ``singles``. Ratios to a best model that is free are NaN;
+    where no single model is as good, its ratio is inf.
     """
     rows = []
     for name, done in runs.items():
@@ -241,10 +242,13 @@ def without_router(runs: dict[str, Run], alone: pd.DataFrame, margins: Iterable[
         for margin in margins:
             result = done.result.at(margin=margin)
             good = models[models["quality"] >= result.target_quality - 1e-9]
-            cheapest = good.loc[good["cost"].idxmin()]
-            rows.append({"workload": name, "points below the best": margin, "cost_ratio": result.cost_ratio,
-                         "sa_bep": result.sa_bep, "cheapest single model": cheapest["model"],
-                         "its cost ratio": cheapest["cost"] / result.reference.cost})  # fmt: skip
+            model, cost = min(
+                zip(good["model"], good["cost"], strict=True), key=lambda one: one[1], default=("none", np.inf)
+            )
+            best = result.reference.cost
+            rows.append({"workload": name, "points below the best": margin, "cost_ratio": result.cost_ratio if best else np.nan,
+                         "sa_bep": result.sa_bep, "cheapest single model": model,
+                         "its cost ratio": cost / best if best else np.nan})  # fmt: skip
     return pd.DataFrame(rows)
 
 

@@ -6,8 +6,10 @@ Each is a run that is computed once and remembered, see ``runs``.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from ..paper import paper_options
+from ..progress import say
 from ..routers import MAIN, make_router
 from ..scale import compute_all
 from ..workloads import Workload, load, sample, specification
@@ -16,14 +18,21 @@ from .runs import Run, RunKey, attempt, keep, once, recall
 
 
 def workload(name: str, profile: str = "standard", **reading) -> Workload:
-    """A workload by name or path, no larger than the profile allows; ``reading`` are options of ``load`` for a table."""
+    """A workload by name or path, no larger than the profile allows; what was left out is said, and in its provenance.
+
+    ``reading`` are options of ``load`` that help to read a table: ``columns``, ``scale`` and ``prices``.
+    """
     cap = profile_named(profile).cap(name)
     if cap is None:
-        return load(name)
+        return load(name, **reading)
     if name.startswith("simulated/"):  # generated at that size, rather than sampled
         return load(name, size=min(cap, specification(name.removeprefix("simulated/"))["size"]))
-    work = load(name)
-    return work if len(work) <= cap else sample(work, cap)
+    work = load(name, **reading)
+    if len(work) <= cap:
+        return work
+    told = f"{len(work):,} queries, of which {cap:,} drawn at random for profile {profile}"
+    say(f"{work.name}: {told}")
+    return replace(sample(work, cap), provenance=(*work.provenance, told))
 
 
 def run(work: Workload, router: str, *, train: float = 0.2, split_seed: int = 42, wait: bool = True, **options) -> Run:

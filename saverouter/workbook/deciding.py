@@ -17,7 +17,7 @@ from ..progress import duration, listening, say
 from ..studies.decision import Decision, decide
 from ..workloads import Workload, load
 
-REPORTS = Path("reports", "decide")
+REPORTS = Path(__file__).resolve().parents[2] / "reports" / "decide"
 NOTEBOOK = "11"
 READING = ("columns", "scale", "prices")
 ASKED = ("reference", "monthly", "margin", "confidence", "currency", "k")

@@ -11,6 +11,7 @@ import base64
 import hashlib
 import json
 import math
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,7 +29,7 @@ TEMPLATES = Path(__file__).with_name("templates")
 OURS = "SaveRouter"
 MARGINS = (0.0, 0.5, 1.0, 2.0)  # points below the best single model
 LOWEST_TARGET = 0.9  # of the what-if; points of lower quality need not be embedded
-DOLLARS = ("paretobandit", "recorded/")  # workloads whose costs are known to be in dollars
+DOLLARS = re.compile(r"paretobandit|recorded/.*", re.DOTALL)  # workloads whose costs are known to be in dollars
 SOURCES = {"simulated": "simulated", "original": "recorded", "recorded": "recorded"}  # what stands before the slash
 NOISE = 1e-9
 TIE = 0.01  # cost ratios that differ by no more are as good as equal; a router's supervision is not in them
@@ -57,7 +58,9 @@ def render(folder: Path, about: dict, prefix: str = "", others: dict | None = No
     environment = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined,
                               trim_blocks=True, lstrip_blocks=True)  # fmt: skip
     environment.filters |= {"short": short, "percent": percent, "left": left}
-    return environment.get_template("index.html.j2").render({**about, **told}, prefix=prefix, others=others or {})
+    return environment.get_template("index.html.j2").render(
+        {"alone": False, **about, **told}, prefix=prefix, others=others or {}
+    )
 
 
 def allowed(policy: str, script: str) -> str:
@@ -303,5 +306,5 @@ def embedded(places: list[Place]) -> str:
         ]  # fmt: skip
         models = [[row["model"], row["quality"], row["cost"]] for row in place.models if row["quality"] >= least]
         told.append({"name": place.name, "model": best.model, "quality": best.quality, "cost": best.cost,
-                     "dollars": place.name.startswith(DOLLARS), "routers": routers, "models": models})  # fmt: skip
+                     "dollars": DOLLARS.fullmatch(place.name) is not None, "routers": routers, "models": models})  # fmt: skip
     return json.dumps(told).replace("<", "\\u003c")

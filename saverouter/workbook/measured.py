@@ -20,7 +20,7 @@ from ..errors import SaveRouterError
 from ..files import atomic_path, data_folder
 from ..paper import published
 from ..studies import designs
-from . import figures, front, notebooks, runner
+from . import figures, front, jobs, notebooks
 from .outputs import as_text
 
 SEEDS = range(42, 47)
@@ -33,7 +33,7 @@ def main(arguments: list[str] | None = None) -> int:
         "--full-size", action="store_true", help="compute and keep the full-size table: 20 minutes, 2 GB"
     )
     parser.add_argument(
-        "--report", type=Path, default=runner.ROOT / "reports" / "standard", help="folder of a finished report"
+        "--report", type=Path, default=jobs.ROOT / "reports" / "standard", help="folder of a finished report"
     )
     parser.add_argument("--to", type=Path, default=data_folder() / "measured", help="folder to write to")
     options = parser.parse_args(arguments)

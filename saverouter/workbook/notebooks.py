@@ -18,6 +18,9 @@ from ..files import atomic_path, digest_of
 NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
 TWINS = NOTEBOOKS.parent / "tests" / "smoke"  # the same code cells at profile smoke, for the tests
 KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
+DATA = ("workload", "data")  # parameters that name a workload or a file of the user's
+READS_DEFAULT = "reads-default"  # tag of prose that reads numbers of the default data
+WIDGET = "application/vnd.jupyter.widget-view+json"
 QUIET = ["--log-level=CRITICAL"]  # else a kernel warns of its own sockets, and of being told to stop
 
 
@@ -195,8 +198,26 @@ def smoke_twin(notebook: NotebookNode) -> NotebookNode:
     return twin
 
 
+def without_widgets(notebook: NotebookNode) -> NotebookNode:
+    """Widgets become what they say without a kernel, a picture or a text; of one that only names itself nothing is left."""
+    notebook.metadata.pop("widgets", None)
+    for cell in notebook.cells:
+        outputs = cell.get("outputs", [])
+        widgets = [output for output in outputs if output.get("data", {}).pop(WIDGET, None) is not None]
+        mute = [output for output in widgets if not output.data or _is_repr(output.data)]
+        if mute:
+            cell.outputs = [output for output in outputs if not any(output is other for other in mute)]
+    return notebook
+
+
+def _is_repr(data: dict) -> bool:
+    """``VBox(children=(...`` and nothing else; ipywidgets shortens it."""
+    return set(data) == {"text/plain"} and bool(re.fullmatch(r"\w+\(.*(\)|…)\s*", data["text/plain"], re.DOTALL))
+
+
 def tidy(notebook: NotebookNode) -> NotebookNode:
-    """Drop timings, file names and the interpreter's patch version; give every cell a stable id."""
+    """Drop timings, file names, live widgets and the interpreter's patch version; give every cell a stable id."""
+    notebook = without_widgets(notebook)
     notebook.metadata = nbformat.from_dict({"kernelspec": KERNEL, "language_info": {"name": "python"}})
     notebook.nbformat_minor = max(notebook.nbformat_minor, 5)
     for number, cell in enumerate(notebook.cells):

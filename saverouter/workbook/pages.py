@@ -1,7 +1,8 @@
 """An executed notebook as one HTML page: its answer first, code folded, and only the parameters that counted.
 
 Prose reads the numbers of the committed run: defaults of the parameters cell, profile ``standard``. A page of any
-other run says so in a banner. How pages look is in ``templates/page``.
+other run says so in a banner. Where it is a run on other data, prose tagged ``reads-default`` is folded: its headings stay,
+and so do title and question. How pages look is in ``templates/page``.
 """
 
 from __future__ import annotations
@@ -52,9 +53,12 @@ def stamp(before: Neighbour, after: Neighbour) -> str:
 
 def prepared(executed: NotebookNode) -> NotebookNode:
     """The notebook as its page shows it. What the template has to know of a cell is in its metadata ``page``."""
-    executed.metadata.pop("widgets", None)  # they need scripts; their text is shown instead
+    executed = notebooks.without_widgets(executed)  # they need scripts
+    of_other_data = bool(differing(executed).keys() & set(notebooks.DATA))
     _merge_parameters(executed)
     _split_lead(executed)
+    if of_other_data:
+        _fold(executed)
     for number, cell in enumerate(executed.cells):
         noted = cell.metadata.setdefault("page", {})
         noted["id"] = cell.get("id", f"cell-{number:02d}")
@@ -169,12 +173,32 @@ def _split_lead(notebook: NotebookNode) -> None:
         if title:
             question = re.match(r"\s*(?![#|!`\s])\S.*?(?=\n\s*\n|\Z)", cell.source[title.end() :], re.DOTALL)
             end = title.end() + (question.end() if question else 0)
-            rest = NotebookNode(cell | {"source": cell.source[end:], "metadata": NotebookNode()})
-            if "id" in cell:
-                rest.id = f"{cell.id[:59]}-rest"
-            cell.source, cell.metadata["page"] = cell.source[:end], {"lead": True}
-            notebook.cells[place + 1 : place + 1] = [rest] if rest.source.strip() else []
+            _part(notebook, place, end)
+            cell.metadata["page"] = {"lead": True}
             return
+
+
+def _part(notebook: NotebookNode, place: int, end: int) -> NotebookNode | None:
+    """Part a cell after so many characters; gives the rest, which keeps the tags, where there is any."""
+    cell = notebook.cells[place]
+    rest = NotebookNode(cell | {"source": cell.source[end:], "metadata": cell.metadata})
+    if "id" in cell:
+        rest.id = f"{cell.id[:59]}-rest"
+    cell.source, cell.metadata = cell.source[:end], NotebookNode()
+    if not rest.source.strip():
+        return None
+    notebook.cells.insert(place + 1, rest)
+    return rest
+
+
+def _fold(notebook: NotebookNode) -> None:
+    """Prose that reads numbers of the default data is shown as such, and not at first sight."""
+    for place, cell in reversed(list(enumerate(notebook.cells))):
+        if cell.cell_type == "markdown" and notebooks.READS_DEFAULT in cell.metadata.get("tags", []):
+            headings = re.match(r"(\s*#+ .*(\n|\Z))*", cell.source).end()
+            text = _part(notebook, place, headings) if headings else cell
+            if text is not None:
+                text.metadata["page"] = {"of_default": True}
 
 
 def _colours(name: str) -> str:

@@ -42,13 +42,17 @@ def _pages(folder: Path) -> list[Path]:
     return [page for name, page in made.items() if page.exists() and _marker(folder, name)]
 
 
-def write_index(folder: Path) -> None:
-    """``index.html`` for the notebooks that have run into a profile's folder, and the front page above it."""
+def write_index(folder: Path, alone: bool = False) -> None:
+    """``index.html`` for the notebooks that have run into a profile's folder, and the front page above it.
+
+    A folder ``alone`` is no profile's: no page above it shows it, and what it lacks no other run will give.
+    """
     for page in _pages(folder):
         if pages.stamp(*_neighbours(page)) not in page.read_text(encoding="utf-8"):  # other neighbours or templates
             write_page(page.with_suffix(".ipynb"), page)
-    _write(folder / "index.html", _cards(folder))
-    write_front(folder.parent)
+    _write(folder / "index.html", _cards(folder, alone=alone))
+    if not alone:
+        write_front(folder.parent)
 
 
 def write_front(reports: Path) -> None:
@@ -67,13 +71,22 @@ def _richest(folders: list[Path]) -> Path:
     return (whole or [folder for folder in folders if _finished(folder)] or folders)[-1]
 
 
-def _cards(folder: Path, prefix: str = "", others: dict[str, str] | None = None) -> str:
+def _cards(folder: Path, prefix: str = "", others: dict[str, str] | None = None, alone: bool = False) -> str:
     """The page of one profile's cards; on the front page, ``prefix`` leads to the profile's folder."""
-    cap = profile(folder.name.removesuffix(ORIGINAL)).max_queries
-    entries = [_entry(folder, name, path) for name, path in _tried(folder).items()]
-    about = {"profile": folder.name, "cap": cap, "count": _count(folder), "entries": entries, "policy": pages.POLICY}
+    tried = _tried(folder)
+    size = _size(tried) if alone else folder.name
+    cap = profile(size.removesuffix(ORIGINAL)).max_queries
+    entries = [_entry(folder, name, path) for name, path in tried.items()]
+    about = {"profile": size, "cap": cap, "count": _count(folder), "entries": entries, "policy": pages.POLICY}
+    about["alone"] = alone
     about["banner"] = _banner([entry for entry in entries if not entry["failed"]])
     return front.render(folder, about, prefix, others)
+
+
+def _size(tried: dict[str, Path]) -> str:
+    """The profile with which the notebooks of a folder ran."""
+    ran = (pages.settings(notebooks.read_notebook(path))[0].get("profile") for path in tried.values())
+    return next((name for name in ran if name in PROFILES), PROFILES[1])
 
 
 def _entry(folder: Path, name: str, path: Path) -> dict:

@@ -18,6 +18,7 @@ from ..errors import SaveRouterError
 from ..progress import duration, listening, say
 from ..studies import PROFILES, profile
 from . import notebooks, runner
+from .jobs import ROOT, Job, plan_jobs
 
 # Minutes of one core that a notebook takes with an empty cache, at each of PROFILES, without the runs of Table 1. One
 # without a row was not measured. At paper they are those of one run that followed one at standard.
@@ -66,22 +67,25 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument("--source", help="simulated, or original once 'make data' has fetched them (simulated)")
     parser.add_argument("--settings", help="SaveRouter's in notebook 02: paper, or release (paper)")
     parser.add_argument("--seed", type=int, help="for the notebooks that have this parameter")
+    parser.add_argument("--workload", help="a name, or the path of your own table, for the notebooks that take one")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="any other parameter")
     parser.add_argument("--jobs", type=int, default=1, help="notebooks at a time (1)")
     parser.add_argument("--force", action="store_true", help="run again what is done already")
     parser.add_argument("--list", action="store_true", help="show the notebooks and their parameters, and stop")
     parser.add_argument("--refresh", action="store_true", help="execute the notebooks in place, and write tests/smoke")
     parser.add_argument("--notebooks", type=Path, default=notebooks.NOTEBOOKS, help="folder to read notebooks from")
-    parser.add_argument("--reports", type=Path, default=runner.ROOT / "reports", help="folder to write reports to")
+    parser.add_argument("--reports", type=Path, default=ROOT / "reports", help="folder to write reports to")
     return parser
 
 
 def reproduce(selected: list[Path], options: argparse.Namespace) -> int:
     """Plan, say what it takes, run, and say where the results are."""
-    given = {name: getattr(options, name) for name in ("benchmark", "source", "settings", "seed")}
+    given = {name: getattr(options, name) for name in ("benchmark", "source", "settings", "seed", "workload")}
     optional = {name: value for name, value in given.items() if value is not None}
     required = dict(_assignment(text) for text in options.set)
-    jobs = runner.plan_jobs(selected, profile(options.profile).name, optional, required, options.reports)
+    jobs = plan_jobs(selected, profile(options.profile).name, optional, required, options.reports)
+    for name, path, by in read_files(jobs):
+        say(f"{name}: {shown(path)}, read by {by}")
     waiting = [job for job in jobs if options.force or not job.is_done()]
     say(f"profile {options.profile}, {len(jobs)} notebook(s), {len(waiting)} to run: {estimate(waiting, options.jobs)}")
     outcomes = runner.run_jobs(jobs, at_a_time=max(1, options.jobs), force=options.force, minutes=minutes)
@@ -92,6 +96,15 @@ def reproduce(selected: list[Path], options: argparse.Namespace) -> int:
         say(f"{len(failed)} of {len(jobs)} failed: {', '.join(outcome.name for outcome in failed)}")
         say(f"their outputs up to the error: {shown(jobs[0].failed.parent)}/*.failed.ipynb")
     return 1 if failed else 0
+
+
+def read_files(jobs: list[Job]) -> list[tuple[str, Path, str]]:
+    """Parameter, file and notebooks, for every file that the jobs will read."""
+    asked = {}
+    for job in jobs:
+        for name, path in job.files.items():
+            asked.setdefault((name, path), []).append(job.name)
+    return [(name, path, ", ".join(by)) for (name, path), by in asked.items()]
 
 
 def refresh_all(selected: list[Path], twins: Path | None) -> int:
@@ -113,12 +126,12 @@ def list_notebooks(selected: list[Path]) -> int:
     return 0
 
 
-def estimate(jobs: list[runner.Job], at_a_time: int = 1) -> str:
+def estimate(jobs: list[Job], at_a_time: int = 1) -> str:
     """Time and disk, before a run starts."""
     if not jobs:
         return "nothing has changed since they finished"
     column = PROFILES.index(jobs[0].parameters["profile"])
-    known = [MINUTES[job.name[:2]][column] for job in jobs if job.name[:2] in MINUTES]
+    known = [MINUTES[job.name[:2]][column] for job in jobs if job.name[:2] in MINUTES and not job.files]
     shared = SHARED[column] if any(job.name[:2] in SHARED_BY for job in jobs) else 0
     together = max(1, min(at_a_time, 2, len(jobs)))
     time_needed = [f"about {duration(60 * (sum(known) + shared) / together)} on two cores"] if known else []
@@ -127,7 +140,7 @@ def estimate(jobs: list[runner.Job], at_a_time: int = 1) -> str:
     return f"{' and '.join(time_needed)}, up to {MEGABYTES[column]:,} MB of disk"
 
 
-def minutes(job: runner.Job) -> float:
+def minutes(job: Job) -> float:
     """How long a notebook takes at its profile, to start the longest first; one that was never timed may be the longest.
 
     Shared runs count for the first that needs them: two that begin with the same runs would wait for each other.

@@ -15,67 +15,20 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import nbformat
 import papermill
 from joblib import cpu_count
+from papermill.translators import PythonTranslator
 
-from ..errors import SaveRouterError, one_of
-from ..files import atomic_path, digest_of, digest_of_files
+from ..files import atomic_path
 from ..progress import duration, say
-from ..studies import profile
-from ..workloads import recorded
 from . import notebooks, report
+from .jobs import Job, plan_jobs
 
-ROOT = Path(__file__).resolve().parents[2]
-SOURCES = ("simulated", "original")
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
-# What runs notebooks and makes pages of them cannot change what they compute.
-NAMES = ("front", "markup", "measured", "notebooks", "pages", "report", "reproduce", "runner")
-NOT_INPUT = {Path(__file__).with_name(f"{name}.py") for name in NAMES}
-
-
-@dataclass(frozen=True)
-class Job:
-    """One notebook to run with some parameters, and the files that come of it."""
-
-    notebook: Path
-    parameters: dict
-    reports: Path
-
-    @property
-    def name(self) -> str:
-        return self.notebook.stem
-
-    @property
-    def output(self) -> Path:
-        return self.reports / "notebooks" / f"{self.name}.ipynb"
-
-    @property
-    def failed(self) -> Path:
-        return self.output.with_suffix(".failed.ipynb")
-
-    @property
-    def page(self) -> Path:
-        return self.output.with_suffix(".html")
-
-    @property
-    def marker(self) -> Path:
-        return self.reports / ".done" / f"{self.name}.json"
-
-    def fingerprint(self) -> str:
-        return digest_of(notebooks.source_fingerprint(self.notebook), self.parameters, package_fingerprint())
-
-    def is_done(self) -> bool:
-        """Whether the last run finished with the same inputs and its files are still there."""
-        try:
-            marker = json.loads(self.marker.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return False
-        files = [self.output, self.page, *(self.reports / name for name in marker["files"])]
-        return marker["fingerprint"] == self.fingerprint() and all(file.exists() for file in files)
 
 
 @dataclass(frozen=True)
@@ -86,43 +39,6 @@ class Outcome:
     status: str
     seconds: float = 0.0
     message: str = ""
-
-
-def package_fingerprint() -> str:
-    """A hash of everything besides the notebook that can change a result: code, data, pinned versions."""
-    code = [path for path in (ROOT / "saverouter").rglob("*.py") if path not in NOT_INPUT]
-    fetched = ("original", "recorded", "registry.csv")
-    shipped = [path for path in (ROOT / "data").iterdir() if path.name not in fetched]
-    data = [path for place in shipped for path in (place, *place.rglob("*")) if path.is_file()]
-    return digest_of(digest_of_files(ROOT, [*code, *data, *ROOT.glob("constraints.txt")]), recorded.present())
-
-
-def plan_jobs(selected: list[Path], profile_name: str, optional: dict, required: dict, reports: Path) -> list[Job]:
-    """One job per notebook. ``optional`` goes to those that declare it, ``required`` must be declared by all."""
-    one_of("source", optional.get("source", "simulated"), SOURCES)  # it names a folder
-    declared = {path: notebooks.declared_parameters(path) for path in selected}
-    for name in optional:
-        if not any(name in names for names in declared.values()):
-            stems = ", ".join(path.stem for path in selected)
-            raise SaveRouterError(f"none of the selected notebooks ({stems}) declares the parameter '{name}'")
-    folder = (
-        f"{profile_name}-{optional['source']}" if optional.get("source", "simulated") != "simulated" else profile_name
-    )
-    jobs = []
-    for path, names in declared.items():
-        parameters = {"profile": profile(profile_name).name} | required
-        parameters |= {name: value for name, value in optional.items() if name in names}
-        refuse_undeclared(path, parameters, names)
-        jobs.append(Job(path, parameters, reports.resolve() / folder))
-    return jobs
-
-
-def refuse_undeclared(path: Path, parameters: dict, declared: dict) -> None:
-    """papermill only warns of a parameter that the notebook never reads."""
-    for name in parameters:
-        if name not in declared:
-            known = ", ".join(declared) or "none"
-            raise SaveRouterError(f"{path.name} has no parameter '{name}'; its parameters cell declares: {known}")
 
 
 def run_job(job: Job, progress: bool = False) -> Outcome:
@@ -156,11 +72,23 @@ def _execute(job: Job, progress: bool) -> None:
         options = {"kernel_name": notebooks.KERNEL["name"], "cwd": folder, "progress_bar": progress}
         options["extra_arguments"] = notebooks.QUIET
         try:
-            executed = papermill.execute_notebook(str(job.notebook), str(temporary), job.parameters, **options)
+            executed = papermill.execute_notebook(str(job.notebook), str(temporary), job.passed, **options)
         except Exception:
             os.replace(temporary, job.failed)
             raise
-        nbformat.write(notebooks.tidy(executed), temporary)
+        nbformat.write(_shown(notebooks.tidy(executed), job), temporary)
+
+
+def _shown(executed: nbformat.NotebookNode, job: Job) -> nbformat.NotebookNode:
+    """The notebook with the names of its files, and not where they lie on this machine."""
+    text = nbformat.writes(executed)
+    for path in map(str, job.files.values()):
+        within, name = (json.dumps(words, ensure_ascii=False)[1:-1] for words in (path, Path(path).name))
+        text = text.replace(within, name)
+    executed = nbformat.reads(text, as_version=4)
+    if (cell := notebooks.tagged(executed, "injected-parameters")) is not None:
+        cell.source = PythonTranslator.codify(job.parameters, "Parameters")
+    return executed
 
 
 def _explain(job: Job, error: Exception) -> str:
@@ -186,9 +114,11 @@ def environment(**variables: str) -> Iterator[None]:
 
 def run_jobs(
     jobs: list[Job], *, at_a_time: int = 1, force: bool = False, say: Callable[[str], None] = say, minutes:
-    Callable[[Job], float] | None = None,
+    Callable[[Job], float] | None = None, alone: bool = False,
 ) -> list[Outcome]:  # fmt: skip
     """Run what is not done yet, keep the index up to date, and report each notebook as it ends.
+
+    With ``alone``, their folder is not one of the profiles, and the front page does not know it.
 
     ``minutes`` tells how long a job may take: of several at a time, the longest start first, so that none is left to the
     end alone.
@@ -203,10 +133,22 @@ def run_jobs(
     for outcome in _outcomes(waiting, min(at_a_time, len(waiting)), say):
         outcomes.append(outcome)
         say(f"{outcome.name}: {outcome.status} after {duration(outcome.seconds)} {outcome.message}".rstrip())
-        report.write_index(jobs[0].reports)
+        report.write_index(jobs[0].reports, alone)
     if jobs:
-        report.write_index(jobs[0].reports)
+        report.write_index(jobs[0].reports, alone)
     return sorted(outcomes, key=lambda outcome: outcome.name)
+
+
+def run_one(
+    notebook: str, parameters: dict, reports: Path, *, force: bool = False, say: Callable[[str], None] = say,
+    typed_in: Path | None = None, folder: Path = notebooks.NOTEBOOKS,
+) -> tuple[Outcome, Path]:  # fmt: skip
+    """Run one notebook into a folder of its own, with an index page beside it: how it ended, and where its page is."""
+    selected, size = notebooks.select([notebook], folder), parameters.get("profile", "standard")
+    (planned,) = plan_jobs(selected, size, {}, parameters, reports, typed_in)
+    job = replace(planned, reports=Path(reports).resolve())
+    (outcome,) = run_jobs([job], force=force, say=say, alone=True)
+    return outcome, job.page
 
 
 def _outcomes(jobs: list[Job], at_a_time: int, say) -> Iterator[Outcome]:

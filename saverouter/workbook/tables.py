@@ -169,6 +169,15 @@ def judged(table: pd.DataFrame) -> HTML:
     return HTML(styled.map(lambda found: "font-weight: bold" if found == FAILS else "", subset=["here"]).to_html())
 
 
+def amount(value: float) -> str:
+    """9.89 with two decimals, 12.3K from ten thousand on, 0.00012 where two would show nothing; in any unit."""
+    if not np.isfinite(value):
+        return "–"
+    if abs(value) >= 9_999.5:
+        return ("-" if value < 0 else "") + short(abs(value))
+    return f"{value:,.2f}" if abs(value) >= 0.1 or value == 0 else f"{value:.2g}"
+
+
 def folded(summary: str, *parts: HTML) -> HTML:
     """Tables behind a line that opens them."""
     return HTML(f"<details><summary>{escape(summary)}</summary>{''.join(part.data for part in parts)}</details>")

@@ -81,6 +81,14 @@ def test_costs_back_off_to_the_model_and_then_to_the_dearest(seen):
     assert means[5] == pytest.approx(1.05 * means[:5].max()) and (table[:, 5] == means[5]).all()
 
 
+def test_a_cluster_without_training_queries_is_a_group_too():
+    """Of few queries the last cluster may be empty, and a new query may still be nearest to it."""
+    work = make_workload(n=20, models=3)
+    vectors = np.repeat(np.eye(2), [3, 1], axis=0)  # two points in four clusters
+    grouper = Grouper("latent").fit(replace(work.take(np.arange(4)).queries, vectors=vectors))
+    assert grouper.n_groups_ == 4 > grouper.train_groups_.max() + 1
+
+
 def test_groups_are_labels_where_they_can_be_recognised():
     work = make_workload()
     grouper = Grouper().fit(work.queries)

@@ -75,6 +75,24 @@ def test_profiles_cap_workloads():
         experiments.workload("paretobandit", "large")
 
 
+def test_what_a_profile_leaves_out_is_said(monkeypatch):
+    said, whole = [], make_workload(n=1_700, seed=1)
+    monkeypatch.setattr(experiments, "load", lambda name: whole)
+    monkeypatch.setattr(experiments, "say", said.append)
+    part = experiments.workload("my.csv", "smoke")
+    told = "1,700 queries, of which 1,500 drawn at random for profile smoke"
+    assert len(part) == 1_500 and part.provenance == (*whole.provenance, told) and said == [f"small: {told}"]
+    assert experiments.workload("my.csv", "standard") is whole and len(said) == 1
+
+
+def test_where_no_single_model_is_as_good_none_is_named(own_cache):
+    work = make_workload(n=300, models=3)
+    done = experiments.run(work, "saverouter", k=2)
+    alone = designs.singles({"small": work})
+    (row,) = designs.without_router({"small": done}, alone.assign(quality=0.0), margins=[0.0]).to_dict("records")
+    assert row["cheapest single model"] == "none" and row["its cost ratio"] == np.inf
+
+
 def test_published_settings():
     ridge = {name: paper_options(sr.load(f"simulated/{name}", size=200)) for name in
              ("llmrouterbench", "mixinstruct", "routerbench")}  # fmt: skip

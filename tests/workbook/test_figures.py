@@ -114,6 +114,14 @@ def test_a_single_model_stands_beside_the_router():
     assert "SaveRouter: not reached" in shown and "small 3.4%" in shown and "SaveRouter 50%" in shown
 
 
+def test_a_best_model_that_is_free_leaves_nothing_to_save():
+    table = pd.DataFrame({"points below the best": [0.0], "cost_ratio": [np.nan], "sa_bep": [np.inf],
+                          "cheapest single model": ["a/best"], "its cost ratio": [np.nan]})  # fmt: skip
+    assert {"SaveRouter: nothing to save", "best: free"} <= set(words(figures.margins(table)))
+    missing = table.assign(cost_ratio=0.5, **{"its cost ratio": np.inf, "cheapest single model": "none"})
+    assert {"SaveRouter 50%", "no single model"} <= set(words(figures.margins(missing)))
+
+
 @pytest.fixture(scope="module")
 def work():
     return make_workload(n=600, models=6, seed=4)

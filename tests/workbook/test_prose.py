@@ -16,6 +16,20 @@ def test_the_numbers_of_a_notebook_stand_in_its_outputs(path):
     assert unfounded_in_notebook(path) == []
 
 
+ANY_DATA = [path for path in PATHS if set(notebooks.DATA) & set(notebooks.declared_parameters(path))]
+
+
+@pytest.mark.parametrize("path", ANY_DATA, ids=[path.stem for path in ANY_DATA])
+def test_prose_of_a_notebook_for_any_data_reads_numbers_only_where_it_says_so(path):
+    """What is not tagged ``reads-default`` is true of every table: its numbers are those of the code."""
+    cells = notebooks.read_notebook(path).cells
+    code = "\n".join(cell.source for cell in cells if cell.cell_type == "code")
+    tagged = [notebooks.READS_DEFAULT in cell.metadata.get("tags", []) for cell in cells]
+    prose = [(cell.source, mark) for cell, mark in zip(cells, tagged, strict=True) if cell.cell_type == "markdown"]
+    assert not [number for text, mark in prose if not mark for number in unfounded(text, "0 and 1", code)]
+    assert any(unfounded(text, "0 and 1", code) for text, mark in prose if mark)  # else nothing had to be tagged
+
+
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_the_numbers_of_a_page_come_from_committed_tables(path):
     assert unfounded(path.read_text(encoding="utf-8"), "") == []

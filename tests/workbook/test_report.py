@@ -12,7 +12,7 @@ import pytest
 from bs4 import BeautifulSoup
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from saverouter.workbook import markup, pages, report
+from saverouter.workbook import markup, notebooks, pages, report
 
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBAScY42YAAAAASUVORK5CYII=\n"
 SVG = '<svg xmlns="http://www.w3.org/2000/svg"><text>ü</text></svg>'
@@ -258,6 +258,65 @@ def test_the_banner_of_an_index_names_the_notebooks_that_differ(folder):
         (said,) = [words for words in index.texts["p"] if words.startswith("Run with")]
         assert said.startswith("Run with profile = smoke, benchmark = <i> (notebook 01). ")
         assert said.endswith("are those of profile = standard, benchmark = all.")
+
+
+READS = {"tags": ["reads-default"]}
+
+
+@pytest.mark.parametrize(("name", "injected", "folded"), [
+    ("workload", 'workload = "my.csv"', True), ("data", 'data = "my.csv"', True), ("workload", 'profile = "smoke"', False),
+    ("benchmark", 'benchmark = "other"', False),
+])  # fmt: skip
+def test_prose_that_reads_the_default_data_is_folded_on_others(folder, name, injected, folded):
+    cells = [
+        code(f'profile = "standard"\n{name} = "paretobandit"', tags=["parameters"]),
+        code(injected, tags=["injected-parameters"]),
+        new_markdown_cell("## A part\n\nThe 9 models.", metadata=READS),
+        new_markdown_cell("## Another\n\nTrue of any."),
+        new_markdown_cell("It was 10.", metadata=READS),
+        new_markdown_cell("### Heading alone", metadata=READS),
+    ]
+    page = finish(folder, "00_a", *cells, question="> Why?\n\nOf 3,609 it is 47%.")
+    path = folder / "notebooks" / "00_a.ipynb"
+    notebook = nbformat.read(path, 4)
+    notebook.cells[0].metadata = READS
+    nbformat.write(notebook, path)
+    report.write_page(path, page.path)
+    soup = BeautifulSoup(page.path.read_text(), "html.parser")
+    hidden = [part.extract() for part in soup.select("details.of-default")]
+    texts = [part.select_one(".prose").get_text().strip() for part in hidden]
+    assert texts == (["Of 3,609 it is 47%.", "The 9 models.", "It was 10."] if folded else [])
+    assert all(not part.has_attr("open") and "default data" in part.summary.text for part in hidden)
+    left = soup.main.get_text()
+    assert all(words in left for words in ("Title", "Why?", "A part", "True of any.", "Heading alone"))
+    assert ("3,609" in left) == ("It was 10." in left) == (not folded)
+    assert len({tag["id"] for tag in soup.find_all(id=True)}) == len(soup.find_all(id=True))
+
+
+def test_a_widget_shows_its_static_form_or_nothing(folder):
+    kind, view = "application/vnd.jupyter.widget-view+json", {"model_id": "m", "version_major": 2, "version_minor": 0}
+    boxes = [
+        "VBox(children=(FloatSlider(value=1.0), Output()))",
+        "interactive(children=(IntSlider(value=1, description='k…",
+    ]
+    outputs = [new_output("display_data", {kind: view, "text/plain": text}) for text in boxes]
+    outputs += [new_output("display_data", {kind: view}), shown("image/png", PNG)]
+    outputs += [new_output("display_data", {kind: view, "text/plain": "Output()", "image/png": PNG})]
+    outputs += [new_output("display_data", {kind: view, "text/plain": "Volume 1,000 (a month)"})]
+    page = finish(folder, "00_a", code("panel()", *outputs), code("repr", shown("text/plain", "VBox(1)")))
+    assert page.texts["pre"] == ["panel()\n", "Volume 1,000 (a month)", "repr\n", "VBox(1)"]
+    assert len(page.all("img", "src")) == 2
+    text = page.path.read_text()
+    assert not [word for word in ("Loading", "widget", "model_id", "FloatSlider", "interactive(") if word in text]
+
+
+def test_a_committed_notebook_keeps_no_live_widget():
+    kind, view = "application/vnd.jupyter.widget-view+json", {"model_id": "differs"}
+    outputs = [new_output("display_data", {kind: view, "text/plain": "VBox(children=())"}), shown("image/png", PNG)]
+    tidied = notebooks.tidy(new_notebook(cells=[code("panel()", *outputs)], metadata={"widgets": {"x": 1}}))
+    assert [list(output.data) for output in tidied.cells[0].outputs] == [
+        ["image/png"]
+    ] and "widgets" not in tidied.metadata
 
 
 def test_the_computed_answer_stands_below_the_question_and_in_its_place(folder):

@@ -14,7 +14,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from saverouter.errors import SaveRouterError
-from saverouter.workbook import notebooks, report, reproduce, runner
+from saverouter.workbook import jobs, notebooks, report, reproduce, runner
 
 FIGURE = """from IPython.display import Image, display
 import base64
@@ -24,7 +24,7 @@ display(Image(base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAA
 @pytest.fixture(autouse=True)
 def fixed_package(monkeypatch):
     """Edits to the package during a test run must not look like changed inputs."""
-    monkeypatch.setattr(runner, "package_fingerprint", lambda: "package")
+    monkeypatch.setattr(jobs, "package_fingerprint", lambda: "package")
 
 
 @pytest.fixture
@@ -200,7 +200,7 @@ def test_keeps_what_is_done_until_an_input_changes(folder, tmp_path, monkeypatch
     assert status(seed=1) == "done"
     write(folder, code="2 + 2")
     assert [status(seed=1), status(seed=1)] == ["done", "kept"]
-    monkeypatch.setattr(runner, "package_fingerprint", lambda: "changed")
+    monkeypatch.setattr(jobs, "package_fingerprint", lambda: "changed")
     assert status(seed=1) == "done"
     (tmp_path / "reports" / "smoke" / "notebooks" / "00_first.html").unlink()
     assert status(seed=1) == "done"

@@ -118,3 +118,9 @@ def test_statements_that_fail_stand_out():
     assert "does not hold" in html and html.count("font-weight: bold") >= 1
     holds = claims.judge("hyperparameters", published("hyperparameters"))
     assert "font-weight: bold" not in tables.judged(holds).data
+
+
+def test_money_is_read_in_any_unit():
+    amounts = [9.891, 0.0, 0.1, 1234.5, 296e6, -12_345, 0.00012345, float("inf"), float("nan")]
+    written = ["9.89", "0.00", "0.10", "1,234.50", "296M", "-12.3K", "0.00012", "–", "–"]
+    assert list(map(tables.amount, amounts)) == written

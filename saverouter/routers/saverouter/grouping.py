@@ -40,12 +40,12 @@ class Grouper:
         if self.kind in ("auto", "labels") and self._try_labels(queries):
             return self
         self._model = self._clusters(queries.embed())
-        return self._settle("latent", self._model.labels_)
+        return self._settle("latent", self._model.labels_, self._model.n_clusters)  # of few queries, some may be empty
 
-    def _settle(self, kind: str, groups) -> Grouper:
+    def _settle(self, kind: str, groups, size: int = 0) -> Grouper:
         self.kind_ = kind
         self.train_groups_ = np.asarray(groups, dtype=np.int64)
-        self.n_groups_ = int(self.train_groups_.max()) + 1
+        self.n_groups_ = max(size, int(self.train_groups_.max()) + 1)
         return self
 
     def _try_labels(self, queries: Queries) -> bool:

@@ -21,14 +21,15 @@ def payback(
 ) -> Axes:
     """Net saving over deployment volume: one line per router, a dot where it crosses zero, the volume in its label.
 
-    The unit is the dollar, or the price of one query to the best single model. ``volume`` is the right end of the axis; by
-    default a little beyond the latest payback. Who does not pay back, or not within the axis, is named in words.
+    The unit is the dollar, or the price of one query to the best single model unless that is free. ``volume`` is the
+    right end of the axis; by default a little beyond the latest payback. Who does not pay back, or not within the axis,
+    is named in words.
     """
     ax = ax or plt.subplots()[1]
     volume = volume or 1.6 * max((r.sa_bep for r in results.values() if np.isfinite(r.sa_bep)), default=100_000)
     volumes, ends, said, used = np.array([0, volume]), [], [], {}
     for name, result in results.items():
-        shade, saved = colour(name), result.net_saving([0, volume]) / (1 if dollars else result.reference.cost)
+        shade, saved = colour(name), result.net_saving([0, volume]) / (1 if dollars else _price(result))
         used[shade] = used.get(shade, -1) + 1  # variants of one router share its colour, not its dashes
         if np.isnan(saved).all():
             said.append(f"{name}: never, the quality is not reached")
@@ -43,7 +44,8 @@ def payback(
             saves = np.isfinite(result.sa_bep)
             said.append(f"{name}: {f'after {short(result.sa_bep)} queries' if saves else 'never, nothing is saved'}")
     ax.axhline(0, color=INK, lw=1)
-    ax.set(xlabel="queries served", ylabel=f"{'dollars' if dollars else 'best-model queries'} saved, net")
+    unit = "dollars" if dollars else "cost" if _free(results) else "best-model queries"
+    ax.set(xlabel="queries served", ylabel=f"{unit} saved, net")
     ax.set_xlim(0, volume)
     queries_axis(ax, "x", log=False)
     ax.yaxis.set_major_formatter(lambda value, _: f"{'−' if value < 0 else ''}{_amount(abs(value), dollars)}")
@@ -54,7 +56,16 @@ def payback(
 
 
 def _amount(value: float, dollars: bool) -> str:
-    return f"${value:,.0f}" if dollars else short(value)
+    return (f"${value:,.0f}" if value >= 10 else f"${value:.2g}") if dollars else short(value)
+
+
+def _price(result: Result) -> float:
+    """What costs are divided by: the best single model's, or 1 where that is free."""
+    return result.reference.cost or 1.0
+
+
+def _free(results: dict[str, Result]) -> bool:
+    return any(result.reference.cost == 0 for result in results.values())
 
 
 def frontier(
@@ -72,16 +83,17 @@ def frontier(
     named, outside, drawn = {*lines, *spoken_of}, {"below": [], "right of": []}, []
     peaks = {name: _peak(result) for name, result in results.items()}
     low, high = span or _span([y for _, y in peaks.values()])
-    right = right or 1.05 * max(1.1, max(x for x, _ in peaks.values()))
-    ax.set(xlim=(0, right), ylim=(low, high), xlabel="serving cost / best single model's")
+    right = right or 1.05 * max(0 if _free(results) else 1.1, max(x for x, _ in peaks.values())) or 1.0
+    free = _free(results)
+    ax.set(xlim=(0, right), ylim=(low, high), xlabel="serving cost" if free else "serving cost / best single model's")
     ax.set_ylabel("points above the best single model")
     ax.set_title(title, loc="left", fontsize=11, color=INK)
     ax.axhline(0, color=SOFT, lw=1, ls=":", zorder=1)
-    ax.plot(1, 0, "x", color=INK, ms=14, mew=2.2, zorder=2, label="best single model", ls="")  # it hides no peak
+    ax.plot(not free, 0, "x", color=INK, ms=14, mew=2.2, zorder=2, label="best single model", ls="")  # it hides no peak
     for name in sorted(results, key=lambda name: (name in named, name == OURS)):
         (x, y), shade, result = peaks[name], colour(name, named), results[name]
         if name in lines:
-            costs = result.frontier["cost"] / result.reference.cost
+            costs = result.frontier["cost"] / _price(result)
             above = 100 * (result.frontier["quality"] - result.reference.quality)
             ax.step(costs, above, where="post", color=shade, lw=2, label=name, zorder=3)
             drawn += _along(costs.to_numpy(), above.to_numpy(), (right / 40, (high - low) / 25), low)
@@ -92,7 +104,7 @@ def frontier(
             ax.plot(*at, "v" if kind == "below" else ">", color=shade, ms=8, clip_on=False, zorder=5)
             outside[kind].append(f"{name}\xa0{y:+.1f}".replace("-", "−") if kind == "below" else f"{name}\xa0{x:.2g}")
     inside = {name: at for name, at in peaks.items() if low <= at[1] and at[0] <= right}
-    _name_peaks(ax, inside, named, [(1, 0), *inside.values(), *drawn])
+    _name_peaks(ax, inside, named, (float(not free), 0.0), [*inside.values(), *drawn])
     said = [f"{kind} the axis: {', '.join(names)}" for kind, names in outside.items() if names]
     if said:
         ax.text(0.985, 0.05, "\n".join(fill(text, 28) for text in said), transform=ax.transAxes, va="bottom", ha="right",
@@ -112,7 +124,7 @@ def _along(x: np.ndarray, y: np.ndarray, gaps: tuple[float, float], low: float) 
 def _peak(result: Result) -> tuple[float, float]:
     """Relative cost of the point of highest quality, and by how many points it is above the best single model."""
     best = result.frontier.loc[result.frontier["quality"].idxmax()]
-    return best["cost"] / result.reference.cost, 100 * (best["quality"] - result.reference.quality)
+    return best["cost"] / _price(result), 100 * (best["quality"] - result.reference.quality)
 
 
 def _span(peaks: list[float]) -> tuple[float, float]:
@@ -122,12 +134,14 @@ def _span(peaks: list[float]) -> tuple[float, float]:
     return low - margin, high + margin
 
 
-def _name_peaks(ax: Axes, peaks: dict[str, tuple[float, float]], named: set[str], marks: list) -> None:
+def _name_peaks(
+    ax: Axes, peaks: dict[str, tuple[float, float]], named: set[str], best: tuple[float, float], marks: list
+) -> None:
     """Names beside their peaks, from the highest down; that of the best single model finds its place last."""
     names = sorted(
         ((*peaks[name], name, colour(name, named)) for name in peaks if name in named), key=lambda name: -name[1]
     )
-    name_points(ax, [*names, (1.0, 0.0, "best single model", INK)], marks)
+    name_points(ax, [*names, (*best, "best single model", INK)], [best, *marks])
 
 
 def saturation_curve(
@@ -175,8 +189,11 @@ def margins(table: pd.DataFrame, ax: Axes | None = None, router: str = OURS) -> 
         shade = colour(name) if name else GREY
         ax.barh(places + shift, np.where(np.isfinite(values), values, 0), height=0.34, color=shade)
         for place, value, model in zip(places, values, models, strict=True):
-            reached = f"{value:.0%}" if value >= 0.1 else f"{100 * value:.1f}%"
-            text = f"{name or model} {reached}" if np.isfinite(value) else f"{name}: not reached"
+            text = f"{name or model} {value:.0%}" if value >= 0.1 else f"{name or model} {100 * value:.1f}%"
+            if np.isnan(value):
+                text = f"{name}: nothing to save" if name else f"{model}: free"
+            elif np.isinf(value):
+                text = f"{name}: not reached" if name else "no single model"
             inside = np.isfinite(value) and value > 0.75
             ax.annotate(text, (value if np.isfinite(value) else 0, place + shift), xytext=(-6 if inside else 6, 0),
                         textcoords="offset points", va="center", ha="right" if inside else "left", fontsize=10,

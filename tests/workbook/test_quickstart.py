@@ -1,0 +1,95 @@
+"""Notebook 00 on tables that differ from the default: its cells run, and what they say is true of any data."""
+
+import contextlib
+import io
+from dataclasses import replace
+
+import matplotlib
+import numpy as np
+import pytest
+from conftest import make_workload
+
+from saverouter.studies import experiments
+from saverouter.workbook import notebooks
+
+matplotlib.use("Agg")
+PATH = notebooks.select(["00"])[0]
+FEW = make_workload(n=60, models=3, seed=2)
+
+
+def same(work, quality=None, cost=None, **changes):
+    """The workload with one quality or cost per model."""
+    every = {"quality": quality, "cost": cost}
+    every = {kind: np.tile(np.array(values, float), (len(work), 1)) for kind, values in every.items() if values}
+    return replace(work, **every, **changes)
+
+
+def misleading(work):
+    """The best model fails on every query that the router learns from."""
+    learnt = np.isin(work.query_ids, work.split(train=0.2, seed=42)[0].query_ids)
+    return replace(
+        work, quality=np.column_stack([np.full(len(work), 0.4), np.full(len(work), 0.5), np.where(learnt, 0, 1)])
+    )
+
+
+TABLES = {
+    "no task column": replace(FEW, tasks=None),
+    "missing pairs": make_workload(n=150, models=4, missing=0.4),
+    "two models": make_workload(n=150, models=2),
+    "one model": make_workload(n=60, models=1),
+    "fifty models": make_workload(n=120, models=50),
+    "60 queries": FEW,
+    "a free model": same(FEW, cost=[0, 1, 100]),
+    "the best model is free": same(FEW, cost=[5, 1, 0], quality=[0.2, 0.5, 0.9]),
+    "all models are free": same(FEW, cost=[0, 0, 0]),
+    "one model dominates": same(FEW, quality=[0.2, 0.9, 0.5], cost=[3, 1, 9]),
+    "all equal": same(FEW, quality=[1, 1, 1]),
+    "nothing right": same(FEW, quality=[0, 0, 0]),
+    "dear in its unit": same(FEW, cost=[1e5, 1e6, 1e7]),
+    "cheap in its unit": same(FEW, cost=[1e-9, 1e-8, 1e-7]),
+    "never reached": misleading(FEW),
+}
+
+
+def run(work, monkeypatch):
+    """What the notebook printed on a workload, and its names afterwards."""
+    import matplotlib.pyplot as plt
+
+    monkeypatch.setattr(experiments, "workload", lambda *_: work)
+    names, printed = {}, io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        for cell in notebooks.read_notebook(PATH).cells:
+            if cell.cell_type == "code" and "watermark()" not in cell.source:
+                exec(compile(cell.source.replace("plt.show()", "titles = [*globals().get('titles', []), title]")
+                             if "title = " in cell.source else cell.source, cell.id, "exec"), names)  # fmt: skip
+    plt.close("all")
+    return printed.getvalue(), names
+
+
+@pytest.mark.parametrize("kind", TABLES)
+@pytest.mark.filterwarnings("ignore:FigureCanvasAgg is non-interactive")
+def test_the_quickstart_runs_on_any_valid_table(kind, monkeypatch, own_cache):
+    printed, names = run(TABLES[kind], monkeypatch)
+    assert "all checks hold" in printed and "inf%" not in printed and "nan" not in printed
+    assert len(names["titles"]) == 2 and not [title for title in names["titles"] if "inf" in title or "nan" in title]
+    saves = np.isfinite(names["result"].sa_bep)
+    assert saves or "only a router can save" not in printed
+    if kind == "the best model is free":
+        assert names["titles"][0] == "The best single model is free" and not saves
+    if kind == "never reached":
+        assert names["result"].operating_point is None and "does not reach" in printed
+    if kind == "no task column":
+        assert "no task labels" in printed
+
+
+def test_costs_are_dollars_only_where_the_data_say_so(monkeypatch, own_cache):
+    drawn = {}
+    for unit, provenance in {"saved, net": (), "dollars": ("recorded rewards and USD costs",)}.items():
+        _, names = run(replace(FEW, provenance=provenance), monkeypatch)
+        drawn[unit] = names["figures"].payback(names["both"], dollars=names["dollars"]).get_ylabel()
+    assert "dollars" in drawn["dollars"] and "dollars" not in drawn["saved, net"]
+
+
+def test_a_sampled_table_says_so(monkeypatch, own_cache):
+    told = "22,222 queries, of which 12,500 drawn at random for profile standard"
+    assert told in run(replace(FEW, provenance=("read from my.csv", told)), monkeypatch)[0].splitlines()
