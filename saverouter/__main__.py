@@ -2,7 +2,10 @@
 
 import sys
 
-from saverouter.workbook.deciding import main
+try:
+    from saverouter.workbook.deciding import main
+except ModuleNotFoundError as missing:
+    sys.exit(f"error: {missing.name} is not installed; pip install 'saverouter-workbook[notebooks]'")
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -28,7 +28,7 @@ ON_TEST = "read off the test, not promised"
 
 
 @dataclass(frozen=True)
-class Judged:
+class Frontier:
     """A result, and the part of its supervision that bought the reference."""
 
     result: Result
@@ -165,7 +165,7 @@ def what_if(found: Decision, chosen: Result) -> pd.DataFrame:
     rows = [_row("as asked", found.saved, found.payback, found.monthly, "certified")]
     if found.action in ("route", "replace"):
         for factor in PRICES:
-            saved = repriced(found, factor)
+            saved = at_price(found, factor)
             gone = saved[0] <= 0
             payback = np.inf if gone else found.evaluation / (saved[0] / found.month)
             rows.append(_row(f"{found.reference} at {factor:g} of its price", saved, payback, found.monthly,
@@ -189,7 +189,7 @@ def _row(question: str, saved: Sequence[float], payback: float, monthly: float, 
             "back after queries": payback, "back after days": days(payback, monthly), "basis": basis}  # fmt: skip
 
 
-def repriced(found: Decision, factor: float) -> tuple[float, float, float]:
+def at_price(found: Decision, factor: float) -> tuple[float, float, float]:
     """What the certified policy saves if the reference costs ``factor`` times as much: it chooses as before."""
     column = found.test.models.index(found.reference)
     cost = found.test.cost.copy()
@@ -219,11 +219,11 @@ def break_even(found: Decision) -> float:
     return float((point["cost"] - point["reference_cost"]) / kept) if kept > 0 else np.nan
 
 
-def judged(found: Decision, chosen: Result) -> Judged:
+def frontier_on_test(found: Decision, chosen: Result) -> Frontier:
     """What the what-if panel of a report needs: the frontier on the test, and what the reference took of the supervision."""
     bought = found.router.observations_
     mine = bought.models == found.learn.models.index(found.reference)
-    return Judged(chosen.at(margin=0), float(bought.cost[mine].sum()))
+    return Frontier(chosen.at(margin=0), float(bought.cost[mine].sum()))
 
 
 def halves(work: Workload, seeds: Sequence[int], **question) -> pd.DataFrame:
@@ -268,7 +268,7 @@ def held(table: pd.DataFrame, margin: float) -> pd.DataFrame:
     return pd.DataFrame.from_dict(rows, orient="index")
 
 
-def singles(found: Decision, chosen: Result) -> pd.DataFrame:
+def alone_on_test(found: Decision, chosen: Result) -> pd.DataFrame:
     """Every model alone on the test queries, as the what-if panel of a report reads them."""
     rows = [
         {"workload": found.workload, "model": one.model, "quality": one.quality, "cost": one.cost}

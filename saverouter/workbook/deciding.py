@@ -16,6 +16,8 @@ from ..errors import SaveRouterError
 from ..progress import duration, listening, say
 from ..studies.decision import Decision, decide
 from ..workloads import Workload, load
+from .inputs import safe_name
+from .runner import run_one
 
 REPORTS = Path(__file__).resolve().parents[2] / "reports" / "decide"
 NOTEBOOK = "11"
@@ -25,7 +27,7 @@ ASKED = ("reference", "monthly", "margin", "confidence", "currency", "k")
 
 def main(arguments: list[str] | None = None) -> int:
     """Exit status: 0 all fine, 1 the report failed, 2 unusable input, 130 interrupted."""
-    options = parser().parse_args(arguments)
+    options = commands().parse_args(arguments)
     with listening(sys.stderr):
         try:
             return reported(options) if options.report is not None else answered(options)
@@ -37,12 +39,12 @@ def main(arguments: list[str] | None = None) -> int:
             return 130
 
 
-def parser() -> argparse.ArgumentParser:
+def commands() -> argparse.ArgumentParser:
     whole = argparse.ArgumentParser(
         "python -m saverouter", description="Does LLM routing pay for itself?", allow_abbrev=False
     )
-    commands = whole.add_subparsers(dest="command", required=True)
-    one = commands.add_parser("decide", help="from a table of outcomes to a decision", allow_abbrev=False,
+    known = whole.add_subparsers(dest="command", required=True)
+    one = known.add_parser("decide", help="from a table of outcomes to a decision", allow_abbrev=False,
                               description=__doc__.split("\n\n")[1].replace("\n", " "))  # fmt: skip
     one.add_argument(
         "data", help="a table (CSV, TSV, JSON, JSONL, Parquet) or the name of a workload, e.g. recorded/sensebench"
@@ -82,11 +84,11 @@ def answered(options: argparse.Namespace) -> int:
     found = decide(work, **{name: getattr(options, name) for name in ASKED})
     if options.save is not None:
         say(f"router: {found.save(options.save)}")
-    print(json.dumps(found.to_dict(), indent=1) if options.json else told(found))
+    print(json.dumps(found.to_dict(), indent=1) if options.json else with_warnings(found))
     return 0
 
 
-def told(found: Decision) -> str:
+def with_warnings(found: Decision) -> str:
     """The decision, and what a careful person would warn of."""
     return f"{found}\n\n{found.findings}" if found.findings else str(found)
 
@@ -100,9 +102,6 @@ def foresee(work: Workload) -> None:
 
 def reported(options: argparse.Namespace) -> int:
     """Run the notebook into a folder of its own; print the decision and where the page is."""
-    from .inputs import safe_name
-    from .runner import run_one
-
     folder = options.report / safe_name(options.data)
     asked = {name: getattr(options, name) for name in (*ASKED, *READING) if getattr(options, name) is not None}
     outcome, page = run_one(NOTEBOOK, {"data": options.data, **asked}, folder)

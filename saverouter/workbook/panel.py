@@ -34,7 +34,7 @@ def sliders(found: Decision, chosen: Result):
     answer = widgets.HTML()
 
     def show(_=None):
-        answer.value = escape(told(found, asked_again(found, chosen, volume.value, margin.value, price.value)))
+        answer.value = escape(in_a_sentence(found, asked_again(found, chosen, volume.value, margin.value, price.value)))
 
     for slider in (volume, margin, price):
         slider.observe(show, names="value")
@@ -42,7 +42,7 @@ def sliders(found: Decision, chosen: Result):
     return widgets.VBox([volume, margin, price, answer])
 
 
-def told(found: Decision, answer: dict) -> str:
+def in_a_sentence(found: Decision, answer: dict) -> str:
     """The answer in a sentence."""
     bill, saved = (money(answer[name], found.currency) for name in ("bill", "saved"))
     if not answer["saved"]:

@@ -24,10 +24,10 @@ def chosen(found):
 
 
 def test_a_cheaper_reference_saves_less_and_nothing_at_the_break_even(found):
-    saved = [scenarios.repriced(found, factor)[0] for factor in (1, 0.5, 0.25)]
+    saved = [scenarios.at_price(found, factor)[0] for factor in (1, 0.5, 0.25)]
     assert saved[0] == pytest.approx(found.saved[0]) and saved == sorted(saved, reverse=True)
     even = scenarios.break_even(found)
-    assert scenarios.repriced(found, even)[0] == pytest.approx(0, abs=1e-9 * found.bill)
+    assert scenarios.at_price(found, even)[0] == pytest.approx(0, abs=1e-9 * found.bill)
     assert 0.05 < even < 0.2  # the cheap model costs a tenth
 
 
@@ -47,7 +47,7 @@ def test_the_panel_and_the_table_say_the_same(found, chosen):
     asked = scenarios.asked_again(found, chosen, found.monthly, found.margin, 1.0)
     assert asked["saved"] == pytest.approx(found.saved[0]) and asked["basis"] == "certified"
     half = scenarios.asked_again(found, chosen, found.monthly, found.margin, 0.5)
-    assert half["saved"] == pytest.approx(scenarios.repriced(found, 0.5)[0]) and half["bill"] == pytest.approx(
+    assert half["saved"] == pytest.approx(scenarios.at_price(found, 0.5)[0]) and half["bill"] == pytest.approx(
         asked["bill"] / 2
     )
     other = scenarios.asked_again(found, chosen, 10 * found.monthly, 5.0, 1.0)

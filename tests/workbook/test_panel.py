@@ -22,7 +22,7 @@ def test_sliders_answer_as_the_scenarios_do(found):
     said = answer.value
     price.value, margin.value, volume.value = 0.5, 5.0, 1e6
     assert answer.value != said
-    expected = room.told(found, scenarios.asked_again(found, chosen, 1e6, 5.0, 0.5))
+    expected = room.in_a_sentence(found, scenarios.asked_again(found, chosen, 1e6, 5.0, 0.5))
     assert answer.value.replace("&lt;", "<").replace("&gt;", ">").replace("&#x27;", "'") == expected
     assert "read off the test, not promised" in expected
 

@@ -3,7 +3,7 @@
 from .bills import frontier, margins, payback, saturation_curve
 from .choices import explained
 from .contests import seeds, strips, targets
-from .decisions import answers, budgets, chances, halves, kinds, month, plain
+from .decisions import answers, bill_over_k, by_kind, chances, month, on_other_halves, plain
 from .look import (
     ACCENT,
     COLOURS,
@@ -32,9 +32,10 @@ __all__ = [
     "SOFT",
     "answers",
     "arrival_scores",
+    "bill_over_k",
     "bills_over_fresh",
     "budget",
-    "budgets",
+    "by_kind",
     "ceilings",
     "certificate_path",
     "chances",
@@ -43,14 +44,13 @@ __all__ = [
     "differences",
     "explained",
     "frontier",
-    "halves",
     "headline",
     "hero",
-    "kinds",
     "legend_below",
     "margins",
     "month",
     "never_lane",
+    "on_other_halves",
     "panels",
     "payback",
     "payback_over_splits",

@@ -59,7 +59,7 @@ def month(found: Decision, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def kinds(table: pd.DataFrame, reference: str, ax: Axes | None = None) -> Axes:
+def by_kind(table: pd.DataFrame, reference: str, ax: Axes | None = None) -> Axes:
     """Points against the reference by kind of query (rows) and model (columns, the cheapest first)."""
     ax = ax or plt.subplots(figsize=(max(6.0, 2.4 + 0.85 * table.shape[1]), 1.7 + 0.36 * len(table)))[1]
     widest = max(5.0, np.nanquantile(np.abs(table.to_numpy()), 0.9))
@@ -111,7 +111,7 @@ def chances(found: Decision, chosen: Result | None, ceiling: tuple[float, float]
     return ax
 
 
-def budgets(table: pd.DataFrame, chosen: int, ax: Axes | None = None) -> Axes:
+def bill_over_k(table: pd.DataFrame, chosen: int, ax: Axes | None = None) -> Axes:
     """What is left of a year's bill over K, with its interval, and supervision on top; the K that was taken has the accent."""
     ax = ax or plt.subplots(figsize=(8, 3.4))[1]
     if table.empty:
@@ -158,7 +158,7 @@ def answers(table: pd.DataFrame, currency: str, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def halves(table: pd.DataFrame, margin: float) -> plt.Figure:
+def on_other_halves(table: pd.DataFrame, margin: float) -> plt.Figure:
     """One line per random half: what was promised for the other half, and what came; red where a promise was broken."""
     changed = table[table["action"].isin(["route", "replace"])].sort_values("saved", ignore_index=True)
     figure, (left, right) = plt.subplots(1, 2, figsize=(9.6, 0.9 + 0.13 * max(12, len(changed))), sharey=True,
