@@ -126,7 +126,7 @@ def _files(path: Path, parameters: dict, declared: dict, typed_in: Path) -> dict
     found = {}
     for name in notebooks.DATA:
         if name in parameters:
-            found[name] = inputs.located(parameters[name], typed_in)
+            found[name] = inputs.named_file(parameters[name], typed_in)
         elif name in declared:
             found[name] = inputs.found_file(declared[name], path.parent)
     return {name: file for name, file in found.items() if file is not None}
