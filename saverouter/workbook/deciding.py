@@ -102,7 +102,7 @@ def foresee(work: Workload) -> None:
 
 def reported(options: argparse.Namespace) -> int:
     """Run the notebook into a folder of its own; print the decision and where the page is."""
-    folder = options.report / safe_name(options.data)
+    folder = options.report / safe_name(Path(options.data).stem)
     asked = {name: getattr(options, name) for name in (*ASKED, *READING) if getattr(options, name) is not None}
     outcome, page = run_one(NOTEBOOK, {"data": options.data, **asked}, folder)
     if outcome.status == "failed":

@@ -14,7 +14,7 @@ from ..workloads import names
 LONGEST = 60  # characters of a name; with a hash behind it, it is a file name everywhere
 
 
-def file_of(asked: object, typed_in: Path) -> Path | None:
+def named_file(asked: object, typed_in: Path) -> Path | None:
     """The file that a name stands for, None for a workload that comes with the project; refused where there is neither.
 
     A relative path starts from the folder where it was typed, or else from ``$SAVEROUTER_DATA``.

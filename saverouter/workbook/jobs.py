@@ -14,7 +14,6 @@ from ..workloads import recorded
 from . import inputs, notebooks
 
 ROOT = Path(__file__).resolve().parents[2]
-
 # What runs notebooks and makes pages of them cannot change what they compute.
 NAMES = ("front", "inputs", "jobs", "markup", "measured", "notebooks", "pages", "report", "reproduce", "runner")
 NOT_INPUT = {Path(__file__).with_name(f"{name}.py") for name in NAMES}
@@ -129,7 +128,7 @@ def _files(path: Path, parameters: dict, declared: dict, typed_in: Path) -> dict
     found = {}
     for name in notebooks.DATA:
         if name in parameters:
-            found[name] = inputs.file_of(parameters[name], typed_in)
+            found[name] = inputs.named_file(parameters[name], typed_in)
         elif name in declared:
             found[name] = inputs.found_file(declared[name], path.parent)
     return {name: file for name, file in found.items() if file is not None}

@@ -1,5 +1,7 @@
 """Figures: functions of results that draw every row they are given."""
 
+from dataclasses import replace
+
 import matplotlib
 import numpy as np
 import pandas as pd
@@ -30,6 +32,15 @@ def test_payback_is_money_over_queries(made):
     assert "dollars" in dollars.get_ylabel()
     never = figures.payback({"kNN": results["kNN"].at(target=9)})
     assert words(never) == ["kNN: never, the quality is not reached"]
+
+
+def test_who_never_pays_back_is_named_above_the_axis(made):
+    dear = made["kNN"].result
+    dear = replace(dear, frontier=dear.frontier.assign(cost=dear.reference.cost, quality=dear.reference.quality))
+    ax = figures.payback({"kNN": dear})
+    text, zero = ax.texts[-1], ax.transData.transform((0, 0))[1]
+    assert "nothing is saved" in text.get_text()
+    assert text.get_window_extent(ax.figure.canvas.get_renderer()).y0 > zero
 
 
 def test_a_frontier_names_what_it_cannot_show(made):

@@ -3,7 +3,7 @@
 import pytest
 
 from saverouter.errors import SaveRouterError
-from saverouter.workbook.inputs import file_of, found_file, safe_name
+from saverouter.workbook.inputs import found_file, named_file, safe_name
 
 
 @pytest.fixture
@@ -17,20 +17,20 @@ def folder(tmp_path, monkeypatch):
 def test_a_relative_path_starts_where_it_was_typed(folder, monkeypatch):
     file = folder / "sub" / "outcomes.csv"
     assert (
-        file_of("sub/outcomes.csv", folder)
-        == file_of("outcomes.csv", folder / "sub")
-        == file_of(str(file), folder)
+        named_file("sub/outcomes.csv", folder)
+        == named_file("outcomes.csv", folder / "sub")
+        == named_file(str(file), folder)
         == file
     )
     monkeypatch.setenv("HOME", str(folder))
-    assert file_of("~/sub/outcomes.csv", folder / "sub") == file
+    assert named_file("~/sub/outcomes.csv", folder / "sub") == file
     monkeypatch.setenv("SAVEROUTER_DATA", str(folder / "sub"))
-    assert file_of("outcomes.csv", folder) == file
+    assert named_file("outcomes.csv", folder) == file
 
 
 def test_a_workload_of_the_project_is_no_file(folder):
     (folder / "paretobandit").touch()
-    assert file_of("paretobandit", folder) is None and file_of("recorded/sensebench", folder) is None
+    assert named_file("paretobandit", folder) is None and named_file("recorded/sensebench", folder) is None
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_a_workload_of_the_project_is_no_file(folder):
 )
 def test_what_is_no_file_is_refused_with_what_is_near(folder, asked, message):
     with pytest.raises(SaveRouterError, match=message):
-        file_of(asked, folder)
+        named_file(asked, folder)
     assert found_file(asked, folder) is None
 
 

@@ -51,6 +51,9 @@ def payback(
     ax.yaxis.set_major_formatter(lambda value, _: f"{'−' if value < 0 else ''}{_amount(abs(value), dollars)}")
     label_ends(ax, volume, ends)
     if said:
+        if all(saved <= 0 for saved, *_ in ends):  # the axis is at the top, where the words go
+            low, high = ax.get_ylim()
+            ax.set_ylim(low, high + 0.1 * len(said) * (high - low))
         ax.text(0.02, 0.97, "\n".join(said), transform=ax.transAxes, va="top", color=SOFT, fontsize=10)
     return ax
 
