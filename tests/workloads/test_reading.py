@@ -174,6 +174,14 @@ def test_ids_stay_what_they_are(tmp_path):
     assert sr.load(csv(pd.DataFrame(rows[:3]), tmp_path / "log.csv")).query_ids.tolist() == ["007", "7", "1e3"]
 
 
+def test_half_a_character_in_json_is_kept(tmp_path):
+    """A log that cuts texts at a length may cut a character in two; JSON can say so."""
+    (tmp_path / "log.jsonl").write_text(
+        '{"query_id": "q", "prompt": "cut \\ud83d", "model": "m", "quality": 1, "cost": 1}'
+    )
+    assert sr.load(tmp_path / "log.jsonl").prompts.tolist() == ["cut \ud83d"]
+
+
 def test_an_index_with_a_name_is_a_column(tmp_path):
     frame = table().set_index("query_id")
     frame.to_parquet(tmp_path / "log.parquet")

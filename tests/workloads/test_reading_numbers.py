@@ -57,6 +57,7 @@ def test_costs_as_people_write_them(written, meant):
     ("quality", ["1", "%", "0"], "row 2 .*: quality of query 'q1' is '%'"),
     ("quality", ["1", "850%", "0"], "row 2 .*: quality of model 'm' for query 'q1' is 8.5"),
     ("prompt", ["a", ["b", "c"], "d"], "the table, column 'prompt': a list is no text; join its parts"),
+    ("cost", [1, {"usd": 2}, 3], "the table, column 'cost': a dict is no text"),
 ])  # fmt: skip
 def test_what_could_mean_two_things_is_refused(column, written, message):
     with pytest.raises(sr.SaveRouterError, match=message):

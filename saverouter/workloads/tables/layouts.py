@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import numpy as np
 import pandas as pd
@@ -119,12 +120,18 @@ def _tasks(tasks: np.ndarray | None, told: list[str]) -> np.ndarray | None:
 
 
 def _texts(columns: Columns, name: str) -> tuple[np.ndarray, np.ndarray]:
+    values = columns.take(name)
+    with _naming(columns, name):
+        return distinct(values)
+
+
+@contextmanager
+def _naming(columns: Columns, name: str) -> Iterator[None]:
+    """Inside, an error about a cell gets the name of its column."""
     try:
-        return distinct(columns.take(name))
+        yield
     except SaveRouterError as error:
-        if name not in str(error) and "is no text" in str(error):
-            raise SaveRouterError(f"{columns.sheet.name}, column {columns.header(name)!r}: {error}") from None
-        raise
+        raise SaveRouterError(f"{columns.sheet.name}, column {columns.header(name).strip()!r}: {error}") from None
 
 
 def _names(columns: Columns, name: str, needed: bool = True) -> tuple[np.ndarray, np.ndarray]:
@@ -140,9 +147,10 @@ def _names(columns: Columns, name: str, needed: bool = True) -> tuple[np.ndarray
 
 
 def _numbers(columns: Columns, name: str, read_as: str, id_of: Callable[[int], str]) -> tuple[np.ndarray, set[str]]:
-    sheet = columns.sheet
+    sheet, values = columns.sheet, columns.take(name)
     try:
-        numbers, currencies = as_numbers(columns.take(name), read_as)
+        with _naming(columns, name):
+            numbers, currencies = as_numbers(values, read_as)
     except NotANumber as wrong:
         raise SaveRouterError(
             f"{sheet.at(wrong.row)}: {columns.header(name).strip()} of query {id_of(wrong.row)!r:.80} is {wrong.text!r:.60}; "

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ...errors import SaveRouterError
+from ...progress import say
 from . import limits
 from .delimited import read_delimited
 from .rows import read_rows
@@ -22,6 +23,12 @@ DELIMITED, ROWS = (".csv", ".tsv"), (".jsonl", ".ndjson", ".json")
 SPREADSHEETS = (".xlsx", ".xls", ".xlsm", ".xlsb", ".ods")
 READ = ".csv, .tsv, .jsonl, .ndjson or .json (also with .gz), or .parquet"
 MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+NOTES = {
+    "utf-8": "",
+    "utf-16-le": "decoded as UTF-16",
+    "utf-16-be": "decoded as UTF-16",
+    "cp1252": "decoded as Windows-1252",
+}
 
 
 def name_of(path: Path) -> str:
@@ -93,7 +100,11 @@ def _as_utf8(content: bytes, name: str) -> tuple[bytes, str]:
         if b"\0" in data:
             line = data.count(b"\n", 0, data.index(b"\0")) + 1
             raise SaveRouterError(f"{name}, line {line}: NUL characters; it is damaged or no text, export it again")
-        return data, "" if encoding == "utf-8" else f"decoded as {'UTF-16' if 'utf' in encoding else 'Windows-1252'}"
+        if encoding == "cp1252":
+            say(
+                f"{name} is not in UTF-8 and was decoded as Windows-1252 (Latin-1); if letters look wrong, save it as UTF-8"
+            )
+        return data, NOTES[encoding]
     raise SaveRouterError(
         f"{name}: its encoding was not recognised (tried UTF-8, UTF-16 and Windows-1252, also called Latin-1); save it as "
         "UTF-8, a CSV with comma, semicolon, tab or | between columns"
