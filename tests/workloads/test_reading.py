@@ -50,6 +50,18 @@ def test_separator_and_encoding_are_recognised(tmp_path, separator, encoding, na
     assert same(sr.load(path), sr.from_frame(table()))
 
 
+def test_a_line_that_names_the_separator_is_no_header(tmp_path):
+    (tmp_path / "log.csv").write_bytes(b"sep=;\r\n" + csv(table(), tmp_path / "plain.csv", sep=";").read_bytes())
+    assert same(sr.load(tmp_path / "log.csv"), sr.from_frame(table()))
+
+
+def test_a_guess_at_the_encoding_is_said(tmp_path, caplog):
+    with caplog.at_level(logging.INFO, "saverouter"):
+        work = sr.load(csv(table(), tmp_path / "log.csv", "cp1252"))
+    assert "not in UTF-8 and was decoded as Windows-1252" in caplog.messages[0]
+    assert work.provenance[0] == "read from log.csv, decoded as Windows-1252"
+
+
 # without \r, which pandas writes without the quotes it needs
 cells = st.text(st.characters(codec="utf-8", exclude_characters="\0\r"), min_size=1, max_size=12).filter(str.strip)
 logs = st.lists(
@@ -172,6 +184,15 @@ def test_ids_stay_what_they_are(tmp_path):
     (tmp_path / "log.jsonl").write_text("\n".join(map(json.dumps, rows)))
     assert sr.load(tmp_path / "log.jsonl").query_ids.tolist() == ["007", "7", "1e3", "True"]
     assert sr.load(csv(pd.DataFrame(rows[:3]), tmp_path / "log.csv")).query_ids.tolist() == ["007", "7", "1e3"]
+
+
+@pytest.mark.parametrize("kind", ["pyarrow", "numpy_nullable", "category", "object"])
+def test_frames_of_any_kind_are_read(kind):
+    frame = table().astype({"quality": float, "cost": float}).assign(when=pd.to_datetime(["2026-01-31"] * 3 + [None]))
+    changed = frame.convert_dtypes(dtype_backend=kind) if "_" in kind or kind == "pyarrow" else frame.astype(kind)
+    assert (
+        same(sr.from_frame(changed), sr.from_frame(frame)) and sr.from_frame(changed).moments["when"][0] == 1769817600
+    )
 
 
 def test_half_a_character_in_json_is_kept(tmp_path):

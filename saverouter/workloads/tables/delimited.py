@@ -22,7 +22,8 @@ SEPARATORS = ",;\t|"
 
 
 def read_delimited(data: bytes, name: str, call: str, note: str, known: Iterable[str]) -> Sheet:
-    """A CSV file, given as UTF-8."""
+    """A CSV file, given as UTF-8. Excel may write ``sep=;`` above the header: an empty line is as good."""
+    data = re.sub(rb"\A(?i:sep)=.(?=\r?\n)", b"", data, count=1)
     separator, headers = _header(data, name, note, known)
     limits.check_cells(name, data.count(b"\n") + data.count(b"\r"), len(headers))
     try:
