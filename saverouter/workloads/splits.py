@@ -30,6 +30,22 @@ def split_rows(
     return order[learns], order[~learns]
 
 
+def split_in_time(
+    moments: np.ndarray, train: float, groupings: Sequence[np.ndarray] = ()
+) -> tuple[np.ndarray, np.ndarray]:
+    """The earliest rows to learn from and the later ones to test on, both in order of time.
+
+    A group counts as its earliest row; rows of one moment stay together. As many moments teach as come nearest to
+    ``int(size * train)`` rows.
+    """
+    if groupings:
+        moments = pd.Series(moments).groupby(joined(groupings)).transform("min").to_numpy()
+    order = np.argsort(moments, kind="stable")
+    ends = np.flatnonzero(np.diff(moments[order])) + 1  # how many rows there are before each later moment
+    count = ends[np.argmin(np.abs(ends - int(len(moments) * train)))] if len(ends) else len(order)
+    return order[:count], order[count:]
+
+
 def joined(groupings: Sequence[np.ndarray]) -> np.ndarray:
     """A number for every row; rows that share a label in any of the groupings have the same, also through other rows."""
     size = len(groupings[0])

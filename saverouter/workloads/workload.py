@@ -13,12 +13,13 @@ from functools import cached_property
 
 import numpy as np
 
-from ..errors import SaveRouterError, seed_of, share
+from ..errors import SaveRouterError, did_you_mean, seed_of, share
 from .checks import findings_of
 from .feedback import ReplayFeedback
 from .findings import Findings
 from .queries import Queries, as_texts
-from .splits import split_rows
+from .splits import split_in_time, split_rows
+from .validation import validate
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +36,7 @@ class Workload:
     vectors : (n, D) query vectors that replace the text encoder, or None
     clusters : n labels of queries that belong together, or None; a split keeps a cluster on one side
     families : further groupings by name, n labels each, that a split heeds where it is told to
+    moments : when each query was asked, by name: n numbers each, NaN where unknown; a split by time goes by one of them
     provenance : sentences that say where the data come from and what was done to them
     simulated : True where outcomes were generated rather than recorded
     grouping : the grouping the paper uses on this benchmark ("auto" unless it says otherwise)
@@ -53,6 +55,7 @@ class Workload:
     grouping: str = "auto"
     clusters: np.ndarray | None = None
     families: Mapping[str, np.ndarray] = field(default_factory=dict)
+    moments: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     def __post_init__(self):
         def put(name, value):
@@ -68,6 +71,7 @@ class Workload:
         if self.clusters is not None:
             put("clusters", as_texts(self.clusters))
         put("families", {str(name): as_texts(labels) for name, labels in self.families.items()})
+        put("moments", {str(name): np.asarray(when, dtype=np.float64) for name, when in self.moments.items()})
         if self.vectors is not None:
             put("vectors", np.asarray(self.vectors, dtype=np.float32))
         validate(self)
@@ -106,10 +110,17 @@ class Workload:
             vectors=pick(self.vectors),
             clusters=pick(self.clusters),
             families={name: labels[rows] for name, labels in self.families.items()},
+            moments={name: when[rows] for name, when in self.moments.items()},
         )
 
     def split(
-        self, train: float = 0.2, seed: int = 42, together: str | bool | None = None
+        self,
+        train: float = 0.2,
+        seed: int = 42,
+        together: str | bool | None = None,
+        *,
+        by: str | None = None,
+        column: str | None = None,
     ) -> tuple[Workload, Workload]:
         """Some queries to learn from, and the rest to test on; what belongs together is on one side.
 
@@ -117,19 +128,45 @@ class Workload:
         ----------
         train : share of the queries to learn from
         seed : of the shuffle
-        together : None keeps ``clusters`` on one side, where there are any; "prompt" keeps equal prompts on one side too,
-            and the name of one of ``families`` those with equal labels. False heeds nothing, and where nothing is heeded
-            this is the paper's split: shuffle all rows once, the first ``int(n * train)`` rows teach, the rest test
+        together : None keeps ``clusters`` on one side, where there are any (a user's table: equal prompts); "prompt" keeps
+            equal prompts on one side too, and the name of one of ``families`` those with equal labels. False heeds nothing,
+            and where nothing is heeded this is the paper's split: shuffle all rows once, the first ``int(n * train)`` rows
+            teach, the rest test
+        by : "time" to learn from the past and test on what came later: the earliest queries by ``column`` teach. No seed
+            plays a part. Queries of one moment stay together, and what belongs together counts as its earliest query
+        column : one of ``moments``; reading a table keeps each further column of numbers or dates
         """
         share("train", train, below_one=True)
-        seed_of(seed)
-        learn, test = split_rows(len(self), train, seed, self._heeded(together))
+        heeded = self._heeded(together)
+        if by is None and column is None:
+            seed_of(seed)
+            learn, test = split_rows(len(self), train, seed, heeded)
+        else:
+            learn, test = split_in_time(self._when(by, column), train, heeded)
         if not len(learn) or not len(test):
+            one = "" if by is None else ", all of one moment,"
             raise SaveRouterError(
-                f"{self.name}: train={train} of {len(self)} queries leaves {len(learn)} to learn from and "
+                f"{self.name}: train={train} of {len(self)} queries{one} leaves {len(learn)} to learn from and "
                 f"{len(test)} to test on; use more queries or another fraction"
             )
         return self.take(learn), self.take(test)
+
+    def _when(self, by: str | None, column: str | None) -> np.ndarray:
+        """The moment of every query."""
+        if by != "time":
+            raise SaveRouterError(f'by is {by!r}; expected by="time" with a column, or neither of them')
+        if column not in self.moments:
+            known = ", ".join(map(repr, self.moments)) or "no columns of numbers or dates (2026-01-31)"
+            near = did_you_mean(str(column), self.moments)
+            raise SaveRouterError(f"column is {column!r}; {near}{self.name} has {known} to order queries in time")
+        when = self.moments[column]
+        gone = np.flatnonzero(np.isnan(when))
+        if len(gone):
+            raise SaveRouterError(
+                f"{column} of query {self.query_ids[gone[0]]!r} is missing ({len(gone)} such queries); "
+                f"fill it, or split work.take(np.isfinite(work.moments[{column!r}]))"
+            )
+        return when
 
     def _heeded(self, together: str | bool | None) -> list[np.ndarray]:
         """The groupings that a split heeds."""
@@ -167,82 +204,6 @@ class Workload:
         for name, labels in declared.items():
             if labels is not None:
                 digest.update("\x1f".join((name, *labels)).encode("utf-8", "surrogatepass") + b"\x1e")
+        for name, when in self.moments.items():
+            digest.update(f"{name}\x1f".encode("utf-8", "surrogatepass") + when.tobytes())
         return digest.hexdigest()
-
-
-def validate(work: Workload) -> None:
-    """Refuse a workload that would give wrong numbers later, naming row, column and remedy."""
-    n, m = len(work.query_ids), len(work.models)
-    if n == 0 or m == 0:
-        raise SaveRouterError(f"{work.name} has {n} queries and {m} models; at least one of each is needed")
-    _refuse_repeats(work.models, "model", "give every model one column or one name")
-    _refuse_repeats(work.query_ids, "query_id", "keep one row per query (a long table: one row per query and model)")
-    for label, array, shape in (
-        ("prompts", work.prompts, (n,)),
-        ("tasks", work.tasks, (n,)),
-        ("clusters", work.clusters, (n,)),
-        *((f"family {name!r}", labels, (n,)) for name, labels in work.families.items()),
-        ("quality", work.quality, (n, m)),
-        ("cost", work.cost, (n, m)),
-    ):
-        if array is not None and array.shape != shape:
-            raise SaveRouterError(f"{label} of {work.name} has shape {array.shape}; expected {shape}")
-    if work.vectors is not None:
-        if work.vectors.ndim != 2 or len(work.vectors) != n:
-            raise SaveRouterError(f"vectors of {work.name} have shape {work.vectors.shape}; expected ({n}, D)")
-        bad = np.flatnonzero(~np.isfinite(work.vectors).all(axis=1))
-        if len(bad):
-            raise SaveRouterError(f"vector of query {work.query_ids[bad[0]]!r} has a value that is not finite")
-    for row, prompt in enumerate(work.prompts):
-        if not prompt or not prompt.strip():
-            raise SaveRouterError(
-                f"prompt of query {work.query_ids[row]!r} (row {row}) is empty; fill it or drop the row"
-            )
-    _refuse_empty(work)
-    _refuse_values(work, "quality", (work.quality < 0) | (work.quality > 1) | np.isinf(work.quality), "0..1 or missing")
-    _refuse_values(work, "cost", (work.cost < 0) | np.isinf(work.cost), "a finite number >= 0 or missing")
-    lone = np.isfinite(work.quality) != np.isfinite(work.cost)
-    if lone.any():
-        row, model = np.argwhere(lone)[0]
-        has, lacks = ("quality", "cost") if np.isfinite(work.quality[row, model]) else ("cost", "quality")
-        raise SaveRouterError(
-            f"model {work.models[model]!r} has a {has} but no {lacks} for query {work.query_ids[row]!r} (row {row}); "
-            f"give both, or neither if the pair is unavailable ({lone.sum()} such pairs)"
-        )
-    nobody = np.flatnonzero(~np.isfinite(work.quality).any(axis=1))
-    if len(nobody):
-        raise SaveRouterError(
-            f"query {work.query_ids[nobody[0]]!r} (row {nobody[0]}) has no available model; "
-            f"drop it or add an outcome ({len(nobody)} such queries)"
-        )
-
-
-def _refuse_empty(work: Workload) -> None:
-    groups = {"task": work.tasks, "cluster": work.clusters, **work.families}
-    for what, labels in groups.items():
-        for row, label in enumerate(labels if labels is not None else ()):
-            if not label or not label.strip():
-                raise SaveRouterError(
-                    f"{what} of query {work.query_ids[row]!r} (row {row}) is empty; name it, or leave the whole column out"
-                )
-
-
-def _refuse_repeats(values, what: str, remedy: str) -> None:
-    if len(set(values)) == len(values):
-        return
-    first: dict[str, int] = {}
-    for row, value in enumerate(values):
-        if value in first:
-            raise SaveRouterError(f"{what} {value!r} appears twice (places {first[value]} and {row}); {remedy}")
-        first[value] = row
-
-
-def _refuse_values(work: Workload, column: str, bad: np.ndarray, expected: str) -> None:
-    if bad.any():
-        row, model = np.argwhere(bad)[0]
-        value = getattr(work, column)[row, model]
-        more = f" ({bad.sum()} such values)" if bad.sum() > 1 else ""
-        raise SaveRouterError(
-            f"{column} of model {work.models[model]!r} for query {work.query_ids[row]!r} (row {row}) is {value:g}; "
-            f"expected {expected}{more}"
-        )

@@ -206,7 +206,7 @@ def test_trouter_says_that_it_lists_the_tasks_of_training_queries():
 @pytest.fixture(scope="module")
 def recorded(real_data):
     """A recorded part of RouterBench: most of its prompts begin alike, and 632 training queries have 81 vectors."""
-    train, test = sr.load(str(real_data / "routerbench_5shot_3tasks.parquet")).split()
+    train, test = sr.load(str(real_data / "routerbench_5shot_3tasks.parquet")).split(together=False)
     assert len(np.unique(train.queries.embed(), axis=0)) == 81
     return train, test
 

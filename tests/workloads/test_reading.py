@@ -1,0 +1,255 @@
+"""A team's own export is read as it is, or refused with file, line and remedy."""
+
+import gzip
+import json
+import logging
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import saverouter as sr
+
+ROWS = [
+    ("q1", "Say «hello» to José", "gpt", "1", "0.002"),
+    ("q1", "Say «hello» to José", "tiny", "0", "0.0001"),
+    ("q2", 'Two lines,\nand a "quote"', "gpt", "0.5", "0.003"),
+    ("q2", 'Two lines,\nand a "quote"', "tiny", "0.25", "0.0002"),
+]
+HEADERS = ["query_id", "prompt", "model", "quality", "cost"]
+
+
+def table(rows=ROWS, headers=HEADERS) -> pd.DataFrame:
+    return pd.DataFrame(rows, columns=headers, dtype=object)
+
+
+def with_column(name, values) -> pd.DataFrame:
+    return table().assign(**{name: values})
+
+
+def same(one, other) -> bool:
+    return one.fingerprint == other.fingerprint and one.models == other.models
+
+
+def csv(frame, path, encoding="utf-8", **options):
+    """A CSV file of this frame; with the encoding of a name that ends in .gz packed."""
+    content = frame.to_csv(index=False, **options).encode(encoding)
+    path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
+    return path
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "cp1252", "latin-1"])
+@pytest.mark.parametrize("name", ["log.csv", "log.tsv", "log.csv.gz", "packed.csv"])
+def test_separator_and_encoding_are_recognised(tmp_path, separator, encoding, name):
+    path = csv(table(), tmp_path / name, encoding, sep=separator, lineterminator="\r\n")
+    if name == "packed.csv":
+        path.write_bytes(gzip.compress(path.read_bytes()))  # the name of a file need not say that it is packed
+    assert same(sr.load(path), sr.from_frame(table()))
+
+
+def test_a_line_that_names_the_separator_is_no_header(tmp_path):
+    (tmp_path / "log.csv").write_bytes(b"sep=;\r\n" + csv(table(), tmp_path / "plain.csv", sep=";").read_bytes())
+    assert same(sr.load(tmp_path / "log.csv"), sr.from_frame(table()))
+
+
+def test_a_guess_at_the_encoding_is_said(tmp_path, caplog):
+    with caplog.at_level(logging.INFO, "saverouter"):
+        work = sr.load(csv(table(), tmp_path / "log.csv", "cp1252"))
+    assert "not in UTF-8 and was decoded as Windows-1252" in caplog.messages[0]
+    assert work.provenance[0] == "read from log.csv, decoded as Windows-1252"
+
+
+# without \r, which pandas writes without the quotes it needs
+cells = st.text(st.characters(codec="utf-8", exclude_characters="\0\r"), min_size=1, max_size=12).filter(str.strip)
+logs = st.lists(
+    st.tuples(cells, st.floats(0, 1), st.floats(0, 1e9), st.booleans()), min_size=1, max_size=6,
+    unique_by=lambda row: row[0].strip(),
+)  # fmt: skip
+
+
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    logs, st.sampled_from(",;\t|"), st.sampled_from(["utf-8", "utf-8-sig", "utf-16"]), st.sampled_from(["\n", "\r\n"])
+)
+def test_any_table_comes_back_from_a_file(tmp_path, log, separator, encoding, end):
+    rows = [(f"{place:03}", prompt, model, q, c) for place, (prompt, q, c, both) in enumerate(log)
+            for model in ("a", "b")[: 1 + both]]  # fmt: skip
+    frame = pd.DataFrame(rows, columns=HEADERS).astype({"prompt": object})
+    expected = sr.from_frame(frame)
+    path = csv(frame, tmp_path / "log.csv", encoding, sep=separator, lineterminator=end)
+    assert same(sr.load(path), expected)
+    assert expected.query_ids[0] == "000" and expected.prompts.tolist() == [row[0] for row in log]
+    rows = frame.to_dict("records")
+    for name, content in (("log.jsonl", "\n".join(map(json.dumps, rows))), ("log.json", json.dumps(rows, indent=1))):
+        (tmp_path / name).write_text(content, encoding="utf-8")
+        assert same(sr.load(tmp_path / name), expected)
+
+
+@pytest.mark.parametrize("content, message", [
+    (b"query_id:prompt:model\nq:p:m\n", r"log.csv \(decoded as UTF-8\): no separator .* first line, 'query_id:prompt:model'; "
+                                        "expected a header with comma, semicolon, tab or |"),
+    ("query_id,prompt\nq,\u3042".encode("shift-jis") + b"\x81\x8d", "log.csv: its encoding was not recognised .tried UTF-8, "
+     "UTF-16 and Windows-1252, .* save it as UTF-8, a CSV with comma, semicolon, tab or |"),
+])  # fmt: skip
+def test_what_is_not_recognised_is_named_with_both(tmp_path, content, message):
+    (tmp_path / "log.csv").write_bytes(content)
+    with pytest.raises(sr.SaveRouterError, match=message):
+        sr.load(tmp_path / "log.csv")
+
+
+@pytest.mark.parametrize(
+    "ending, remedy", [(".xlsx", "save it as CSV"), (".xls", "save it as CSV"), (".txt", "expected .csv")]
+)
+def test_other_files_get_the_remedy(tmp_path, ending, remedy):
+    (tmp_path / f"log{ending}").write_bytes(b"PK\x03\x04")
+    with pytest.raises(sr.SaveRouterError, match=remedy):
+        sr.load(tmp_path / f"log{ending}")
+
+
+def test_headers_without_regard_to_case_spaces_and_hyphens(tmp_path):
+    frame = table(headers=["Query-ID", " Prompt", "MODEL ", "Quality", "cost"])
+    assert same(sr.load(csv(frame, tmp_path / "log.csv")), sr.from_frame(table()))
+    wide = pd.DataFrame({"Query ID": ["1"], "PROMPT": ["p"], "Quality: gpt 4 ": [1], " COST:gpt 4": [2]})
+    assert sr.from_frame(wide).models == ("gpt 4",)
+    with pytest.raises(
+        sr.SaveRouterError, match="'model' appears twice .'model' and 'Model'.; rename one, or say which it is"
+    ):
+        sr.from_frame(table().assign(Model="x"))
+    assert same(sr.from_frame(table().assign(Model="x"), columns={"model": "model"}), sr.from_frame(table()))
+
+
+def test_other_headers_are_named_by_the_user(tmp_path):
+    theirs = {"query_id": "request", "prompt": "question", "quality": "score"}
+    path = csv(table().rename(columns=theirs), tmp_path / "log.csv", sep=";")
+    assert same(sr.load(path, columns=theirs), sr.from_frame(table()))
+    with pytest.raises(sr.SaveRouterError, match=r"columns says 'prompt' is called 'questn'; did you mean 'question'"):
+        sr.load(path, columns={**theirs, "prompt": "questn"})
+    with pytest.raises(sr.SaveRouterError, match=r"columns has 'question'; .*expected one of query_id, prompt"):
+        sr.load(path, columns={"question": "prompt"})
+    with pytest.raises(sr.SaveRouterError, match=r"columns is \['id'\]; expected our names and the table's headers"):
+        sr.load(path, columns=["id"])
+
+
+def test_a_header_that_means_one_of_ours_is_offered_and_not_taken(tmp_path):
+    path = csv(table().rename(columns={"query_id": "id", "prompt": "question"}), tmp_path / "log.csv")
+    remedy = r'sr.load\("log.csv", columns={"query_id": "id", "prompt": "question"}\)'
+    with pytest.raises(sr.SaveRouterError, match=rf"lacks columns .*those called 'id', 'question'\?.* {remedy}"):
+        sr.load(path)
+    assert same(sr.load(path, columns={"query_id": "id", "prompt": "question"}), sr.from_frame(table()))
+    path = csv(table().rename(columns={"model": "llm"}), tmp_path / "log.csv")
+    with pytest.raises(sr.SaveRouterError, match=r"lacks column 'model' \(is it the one called 'llm'\?\)"):
+        sr.load(path)
+
+
+def test_further_columns_are_ignored_with_one_notice(tmp_path, caplog):
+    frame = table().assign(user="x", created_at="2026-01-31T10:00:00Z", **{f"extra{n}": "-" for n in range(5)})
+    path = tmp_path / "log.csv"
+    frame.to_csv(path)  # with a column of row numbers that has no header
+    with caplog.at_level(logging.INFO, "saverouter"):
+        work = sr.load(path)
+    sentence = ("8 columns are not used: one without a header, user, created_at, extra0, extra1 and 3 more; "
+                "split(by='time', column=...) can use created_at")  # fmt: skip
+    assert caplog.messages == [f"log.csv: {sentence}"] and sentence in work.provenance
+    np.testing.assert_array_equal(work.quality, sr.from_frame(table()).quality)
+
+
+def test_names_of_models_are_stripped():
+    """A space at the end made a second model of it, silently."""
+    rows = [(q, p, model + " " * (q == "q2"), *rest) for q, p, model, *rest in ROWS]
+    assert sr.from_frame(table(rows)).models == ("gpt", "tiny")
+    wide = pd.DataFrame({"query_id": [1], "prompt": ["p"], "quality:gpt ": [1], "cost: gpt": [2]})
+    assert sr.from_frame(wide).models == ("gpt",)
+
+
+def test_without_ids_equal_prompts_are_one_query():
+    work = sr.from_frame(table().drop(columns="query_id"))
+    assert work.query_ids.tolist() == ["1", "2"] and "equal prompts are one query" in work.provenance[1]
+    twice = pd.concat([table(), table()]).drop(columns="query_id")
+    with pytest.raises(
+        sr.SaveRouterError, match=r"row 5 .*: prompt 'Say.* and model 'gpt' appear twice; give them a column 'query_"
+    ):
+        sr.from_frame(twice)
+    wide = pd.DataFrame({"prompt": ["p", "p"], "quality:m": [0, 1], "cost:m": [1, 1]})
+    assert sr.from_frame(wide).query_ids.tolist() == ["1", "2"]
+
+
+def test_ids_stay_what_they_are(tmp_path):
+    rows = [
+        {"query_id": id_, "prompt": f"p{id_}", "model": "m", "quality": 1, "cost": 0.1}
+        for id_ in ("007", 7, "1e3", True)
+    ]
+    (tmp_path / "log.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    assert sr.load(tmp_path / "log.jsonl").query_ids.tolist() == ["007", "7", "1e3", "True"]
+    assert sr.load(csv(pd.DataFrame(rows[:3]), tmp_path / "log.csv")).query_ids.tolist() == ["007", "7", "1e3"]
+
+
+@pytest.mark.parametrize("kind", ["pyarrow", "numpy_nullable", "category", "object"])
+def test_frames_of_any_kind_are_read(kind):
+    frame = table().astype({"quality": float, "cost": float}).assign(when=pd.to_datetime(["2026-01-31"] * 3 + [None]))
+    changed = frame.convert_dtypes(dtype_backend=kind) if "_" in kind or kind == "pyarrow" else frame.astype(kind)
+    assert (
+        same(sr.from_frame(changed), sr.from_frame(frame)) and sr.from_frame(changed).moments["when"][0] == 1769817600
+    )
+
+
+def test_half_a_character_in_json_is_kept(tmp_path):
+    """A log that cuts texts at a length may cut a character in two; JSON can say so."""
+    (tmp_path / "log.jsonl").write_text(
+        '{"query_id": "q", "prompt": "cut \\ud83d", "model": "m", "quality": 1, "cost": 1}'
+    )
+    assert sr.load(tmp_path / "log.jsonl").prompts.tolist() == ["cut \ud83d"]
+
+
+def test_an_index_with_a_name_is_a_column(tmp_path):
+    frame = table().set_index("query_id")
+    frame.to_parquet(tmp_path / "log.parquet")
+    assert same(sr.load(tmp_path / "log.parquet"), sr.from_frame(frame)) and same(
+        sr.from_frame(frame), sr.from_frame(table())
+    )
+
+
+def test_lines_are_those_of_an_editor(tmp_path):
+    """The header is line 1, a prompt may go over several lines, and blank lines count."""
+    text = '\nquery_id,prompt,model,quality,cost\nq1,"one\ntwo\r\nthree",gpt,1,1\n\nq1,"one\ntwo\r\nthree",tiny,{},1\n'
+    path = tmp_path / "log.csv"
+    path.write_bytes(text.format("good").encode())
+    with pytest.raises(
+        sr.SaveRouterError, match="log.csv, line 7: quality of query 'q1' is 'good'; expected a number, true"
+    ):
+        sr.load(path)
+    path.write_bytes(text.format("1.5").encode())
+    with pytest.raises(
+        sr.SaveRouterError,
+        match="log.csv, line 7: quality of model 'tiny' for query 'q1' is 1.5; expected 0..1; the table",
+    ):
+        sr.load(path)
+    path.write_bytes(text.format("1").encode() + b"q2,an, unquoted prompt,gpt,1,1\n")
+    with pytest.raises(
+        sr.SaveRouterError, match="log.csv, line 10 has 6 columns and the header 5; put texts that hold ','"
+    ):
+        sr.load(path)
+    path.write_bytes(text.format("1").encode() + b'q2,"never closed,gpt,1,1\nq3,p,gpt,1,1\n')
+    with pytest.raises(sr.SaveRouterError, match="log.csv, line 10.* quote"):
+        sr.load(path)
+    path.write_bytes(text.format("1").encode() + b'q2,p,gpt,1,"1\nq3,p,gpt,1,1\n')
+    with pytest.raises(sr.SaveRouterError, match="log.csv, line 10: a quote is opened and never closed"):
+        sr.load(path)
+    lines = [
+        json.dumps({"query_id": n, "prompt": f"p\u2028{n}", "model": "m", "quality": 1 - 2 * (n == 3), "cost": 1})
+        for n in range(5)
+    ]
+    (tmp_path / "log.jsonl").write_text("\n\n".join(lines), encoding="utf-8")
+    with pytest.raises(sr.SaveRouterError, match="log.jsonl, line 7: quality of model 'm' for query '3' is -1"):
+        sr.load(tmp_path / "log.jsonl")
+
+
+@pytest.mark.parametrize("option", [{"columns": {"prompt": "p"}}, {"scale": (1, 5)}, {"prices": {"gpt": (1, 1)}}])
+@pytest.mark.parametrize(
+    "name", ["paretobandit", "recorded/sensebench", "simulated/routerbench", "original/routerbench"]
+)
+def test_what_is_built_in_takes_no_options_of_a_table(option, name):
+    with pytest.raises(sr.SaveRouterError, match=f"{next(iter(option))} is for a table of your own; {name}"):
+        sr.load(name, **option)
