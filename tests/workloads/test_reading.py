@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import saverouter as sr
+from saverouter.workloads.tables import limits
 
 ROWS = [
     ("q1", "Say «hello» to José", "gpt", "1", "0.002"),
@@ -193,6 +194,20 @@ def test_frames_of_any_kind_are_read(kind):
     assert (
         same(sr.from_frame(changed), sr.from_frame(frame)) and sr.from_frame(changed).moments["when"][0] == 1769817600
     )
+
+
+def test_prompts_of_many_lines_are_no_rows(tmp_path, monkeypatch):
+    monkeypatch.setattr(limits, "MOST_CELLS", 100)
+    frame = table().assign(prompt="one\ntwo\n" * 100)
+    assert same(sr.load(csv(frame, tmp_path / "log.csv")), sr.from_frame(frame))
+
+
+def test_a_header_may_go_over_two_lines(tmp_path):
+    path = csv(table().rename(columns={"query_id": "query\nid", "cost": "cost\xa0"}), tmp_path / "log.csv")
+    assert same(sr.load(path), sr.from_frame(table()))
+    path.write_bytes(path.read_bytes() + b"q3,p,gpt,bad,1\n")
+    with pytest.raises(sr.SaveRouterError, match="log.csv, line 9: quality of query 'q3' is 'bad'"):
+        sr.load(path)
 
 
 def test_half_a_character_in_json_is_kept(tmp_path):

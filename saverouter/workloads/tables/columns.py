@@ -130,7 +130,7 @@ def notice(left_out: list[str], in_time: list[str], name: str) -> list[str]:
 
 def _few(names: list[str], most: int = SHOWN) -> str:
     more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(f"{name.strip():.40}" for name in names[:most]) + more
+    return ", ".join(f"{' '.join(name.split()):.40}" for name in names[:most]) + more
 
 
 def _checked(given: Mapping[str, str] | None, sheet: Sheet) -> Mapping[str, str]:

@@ -25,7 +25,8 @@ def read_delimited(data: bytes, name: str, call: str, note: str, known: Iterable
     """A CSV file, given as UTF-8. Excel may write ``sep=;`` above the header: an empty line is as good."""
     data = re.sub(rb"\A(?i:sep)=.(?=\r?\n)", b"", data, count=1)
     separator, headers = _header(data, name, note, known)
-    limits.check_cells(name, data.count(b"\n") + data.count(b"\r"), len(headers))
+    most_rows = data.count(separator.encode()) // (len(headers) - 1)  # a row with fewer separators is refused
+    limits.check_cells(name, most_rows, len(headers))
     try:
         frame = _cells(data, separator, len(headers))
     except pa.ArrowInvalid as error:
@@ -48,7 +49,7 @@ def _header(data: bytes, name: str, note: str, known: Iterable[str]) -> tuple[st
         for separator, headers in found.items()
     }
     best = max(points, key=points.get)
-    if points[best][1] < 2 or not "".join(found[best]).isprintable():
+    if points[best][1] < 2 or not re.sub(r"\s", "", "".join(found[best])).isprintable():
         raise SaveRouterError(
             f"{name} ({note or 'decoded as UTF-8'}): no separator was recognised in its first line, {found[best][0]!r:.60}; "
             "expected a header with comma, semicolon, tab or | between columns, in UTF-8"
