@@ -7,7 +7,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..workloads import COMMON, CONTENDS, Workload, common_rows, difference, mean_error, named, only_where_good
+from ..workloads import (
+    COMMON,
+    CONTENDS,
+    Workload,
+    common_rows,
+    difference,
+    mean_error,
+    named,
+    on_other_queries,
+    only_where_good,
+)
 
 LEAST_QUERIES = 30  # test queries on which models can be compared; below it there is no verdict
 FEW_QUERIES = 100  # below it, a verdict says how few they are
@@ -57,6 +67,7 @@ class Coverage:
     error : standard error of the reference's mean quality, in points
     bias, sure : points by which that mean flatters it, by what others score on the queries it lacks, and standard errors
     apart : models that do not contend, for want of outcomes
+    elsewhere : models recorded on surely easier or harder queries than those that they lack
     picked : models that seem to be recorded only where they did well
     """
 
@@ -69,6 +80,7 @@ class Coverage:
     bias: float = 0.0
     sure: float = 0.0
     apart: tuple[str, ...] = ()
+    elsewhere: tuple[str, ...] = ()
     picked: tuple[str, ...] = ()
 
     @classmethod
@@ -76,9 +88,8 @@ class Coverage:
         """Of a test workload and the reference's column."""
         there, values = np.isfinite(test.quality), test.quality[:, reference]
         known = values[there[:, reference]]
-        complete = there.all()
         shared = common_rows(test.quality)[1]
-        other = None if complete else difference(test.quality, reference)
+        other = difference(test.quality, reference)
         few = np.flatnonzero(there.mean(axis=0) < CONTENDS)
         return cls(
             queries=len(test),
@@ -90,7 +101,8 @@ class Coverage:
             bias=other.bias if other else 0.0,
             sure=other.sure if other else 0.0,
             apart=tuple(test.models[column] for column in few),
-            picked=() if complete else tuple(test.models[column] for column in only_where_good(test.quality)),
+            elsewhere=tuple(test.models[column] for column in on_other_queries(test.quality)),
+            picked=tuple(test.models[column] for column in only_where_good(test.quality)),
         )
 
     def refusal(self, reference: str, given: bool = False) -> str | None:
@@ -142,6 +154,8 @@ class Coverage:
             )
         if self.apart:
             said.append(f"Outcomes on less than half of the test queries, so no candidate: {named(self.apart)}.")
+        if self.elsewhere:
+            said.append(f"Recorded on easier or harder queries than the rest: {named(self.elsewhere)}.")
         return " ".join(said)
 
 

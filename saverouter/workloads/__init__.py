@@ -1,6 +1,6 @@
 """Workloads: queries, a pool of models, and what each model scored and cost, with the one door to those outcomes.
 
-Everything that reads or makes data lives here: users' tables, recorded, original and simulated benchmarks. Nothing here
+Everything that reads, makes or checks data lives here: users' tables, recorded, original and simulated benchmarks. Nothing here
 knows how to route or how a router is judged. An outcome leaves this room through a ``Feedback``, which charges for it, or
 inside a ``Workload``.
 """
@@ -14,6 +14,7 @@ from .coverage import (
     common_rows,
     difference,
     mean_error,
+    on_other_queries,
     only_where_good,
 )
 from .feedback import Feedback, ReplayFeedback, backed_off, model_means, one_by_one
@@ -26,5 +27,5 @@ from .workload import Workload
 __all__ = [
     "COMMON", "CONTENDS", "Asked", "Feedback", "Finding", "Findings", "Queries", "ReplayFeedback", "Workload", "backed_off",
     "benchmarks", "best_available", "best_column", "common_rows", "difference", "from_frame", "load", "mean_error", "model_means",
-    "named", "names", "one_by_one", "only_where_good", "sample", "simulate", "specification",
+    "named", "names", "on_other_queries", "one_by_one", "only_where_good", "sample", "simulate", "specification",
 ]  # fmt: skip

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from .coverage import CONTENDS, common_rows, difference, mean_error, only_where_good
+from .coverage import CONTENDS, common_rows, mean_error, on_other_queries, only_where_good
 from .findings import Finding, named
 from .units import unit_findings
 
@@ -25,8 +25,6 @@ TOO_FEW = 50  # queries, with which a verdict would be chance
 FEW = 300  # queries, below which it is weak; or this many for each model:
 FEW_FOR_MODEL = 10
 LOG = 0.1  # a table is a log where fewer of its queries have outcomes of two models
-SURE = 4.0  # standard errors by which the queries of a model differ from the rest
-APART = 5.0  # points by which they differ
 OFTEN_REPEATED = 0.05  # share of queries whose prompt stands under another id as well: more weaken a verdict
 ENOUGH = 20  # outcomes from which on "always the same" means something
 SAME = 0.01  # models that differ on a smaller share of the queries are as good as equal
@@ -35,15 +33,16 @@ HALF_THE_COST = 0.02  # share of the queries that carries half of a model's cost
 
 def findings_of(work: Workload) -> Iterator[Finding]:
     """Everything that is found, in the order in which it is looked for."""
+    picked = only_where_good(work.quality)
     yield from _log(work)
-    yield from _picked(work)
+    yield from _picked(work, picked)
     yield from _never(work)
-    yield from _few_outcomes(work)
-    yield from _other_queries(work)
+    yield from _few_outcomes(work, picked)
+    yield from _other_queries(work, picked)
     yield from _few_queries(work)
     yield from _alike_names(work)
     yield from _repeated_prompts(work)
-    yield from _constant_quality(work)
+    yield from _constant_quality(work, picked)
     yield from _nothing_to_choose(work)
     yield from unit_findings(work)
     yield from _costs(work)
@@ -61,8 +60,8 @@ def _log(work: Workload) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _picked(work: Workload) -> Iterator[Finding]:
-    for column in only_where_good(work.quality):
+def _picked(work: Workload, picked: list[int]) -> Iterator[Finding]:
+    for column in picked:
         rows = work.available[:, column]
         yield Finding(
             "blocks", "recorded where it did well",
@@ -78,9 +77,9 @@ def _never(work: Workload) -> Iterator[Finding]:
         yield Finding("weakens", "never available", f"No outcome at all: {named(gone)}.", "Record some, or drop it.")
 
 
-def _few_outcomes(work: Workload) -> Iterator[Finding]:
+def _few_outcomes(work: Workload, picked: list[int]) -> Iterator[Finding]:
     share = work.available.mean(axis=0)
-    few = np.flatnonzero((share > 0) & (share < CONTENDS))
+    few = np.setdiff1d(np.flatnonzero((share > 0) & (share < CONTENDS)), picked)
     if len(few) and (work.available.sum(axis=1) > 1).mean() >= LOG:
         shown = [f"{work.models[column]} ({share[column]:.0%})" for column in few[np.argsort(share[few])]]
         yield Finding(
@@ -96,20 +95,17 @@ def _few_outcomes(work: Workload) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _other_queries(work: Workload) -> Iterator[Finding]:
-    if work.available.all():
-        return
-    picked, shown = only_where_good(work.quality), {}
-    for column, model in enumerate(work.models):
-        found = difference(work.quality, column)
-        if found and column not in picked and found.sure >= SURE and abs(found.here - found.rest) >= APART:
-            apart = f"{model} ({abs(found.here - found.rest):.0f} points {'easier' if found.here > found.rest else 'harder'}"
-            shown[f"{apart}, {found.share:.0%} of the queries)"] = abs(found.bias)
+def _other_queries(work: Workload, picked: list[int]) -> Iterator[Finding]:
+    shown = {}
+    for column, found in on_other_queries(work.quality).items():
+        if column not in picked:
+            apart = f"{abs(found.here - found.rest):.0f} points {'easier' if found.bias > 0 else 'harder'}"
+            shown[f"{work.models[column]} ({apart}, {found.share:.0%} of the queries)"] = -abs(found.bias)
     if shown:
         yield Finding(
             "weakens", "other queries",
             "Recorded on other queries than the rest, as the other models' quality there tells: "
-            f"{named(sorted(shown, key=shown.get, reverse=True))}.",
+            f"{named(sorted(shown, key=shown.get))}.",
             "Its mean says as much about those queries; run it on the others too, or ask who decided what it was run on.",
         )  # fmt: skip
 
@@ -174,11 +170,11 @@ def _kept_together(work: Workload, codes: np.ndarray) -> bool:
     return work.clusters is not None and bool((pd.Series(work.clusters).groupby(codes).nunique() == 1).all())
 
 
-def _constant_quality(work: Workload) -> Iterator[Finding]:
+def _constant_quality(work: Workload, picked: list[int]) -> Iterator[Finding]:
     counts = work.available.sum(axis=0)
     filled = [np.where(work.available, work.quality, end) for end in (np.inf, -np.inf)]
     low, high = filled[0].min(axis=0), filled[1].max(axis=0)
-    same = np.flatnonzero((counts >= ENOUGH) & (low == high))
+    same = np.setdiff1d(np.flatnonzero((counts >= ENOUGH) & (low == high)), picked)
     if len(same) == len(work.models) and len(set(low[same])) == 1:
         return  # which is said of all together
     if len(same):

@@ -6,6 +6,7 @@ compared on common queries, and a model that was recorded only where it did well
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +14,9 @@ import numpy as np
 CONTENDS = 0.5  # a model with outcomes on a smaller share of the queries is no candidate for the best single model
 COMMON = 0.3  # the best single model is found on at least this share of the queries
 NEVER_BELOW = 0.02  # a model "recorded only where it did well" is below its floor on at most this share of its queries,
-OFTEN_BELOW = 0.1  # and the best other model is below that floor on more than this share of the same queries
+OFTEN_BELOW = 0.1  # and others are below that floor on more than this share of the same queries
+EASIER = 5.0  # points between the queries of a model and the rest that count ...
+SURE = 4.0  # ... where they are so many standard errors apart
 LEAST_SPREAD = 0.05  # of qualities, whatever a few of them look like
 LEAST_ROWS = 20  # what fewer queries show of a model may be chance
 
@@ -41,6 +44,11 @@ class Difference:
     def sure(self) -> float:
         """Standard errors between the two kinds of queries."""
         return abs(self.here - self.rest) / self.error if self.error > 0 else 0.0
+
+    @property
+    def differs(self) -> bool:
+        """Whether the two kinds of queries surely differ."""
+        return abs(self.here - self.rest) >= EASIER and self.sure >= SURE
 
 
 def common_rows(quality: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -113,30 +121,42 @@ def difference(quality: np.ndarray, column: int) -> Difference | None:
     here, rest = level[asked & there[:, column]], level[asked & ~there[:, column]]
     if min(len(here), len(rest)) < LEAST_ROWS:
         return None
-    error = np.sqrt(here.var() / len(here) + rest.var() / len(rest))
+    error = level[asked].std() * np.sqrt(1 / len(here) + 1 / len(rest))  # as if there were no difference
     return Difference(100 * float(here.mean()), 100 * float(rest.mean()), 100 * float(error), share)
 
 
+def on_other_queries(quality: np.ndarray) -> dict[int, Difference]:
+    """Models whose queries are surely easier or harder than those that they lack."""
+    gaps = np.flatnonzero(~np.isfinite(quality).all(axis=0))
+    found = {int(column): difference(quality, column) for column in gaps}
+    return {column: one for column, one in found.items() if one and one.differs}
+
+
 def only_where_good(quality: np.ndarray) -> list[int]:
-    """Models with outcomes on some queries, hardly any of them bad, where even the best other model often does badly.
+    """Models with outcomes on some queries, hardly any of them bad, where others often do badly.
 
     Such a model was probably recorded where it did well: a success kept, a failure dropped. Which queries it was asked on
-    then tells what it scored.
+    then tells what it scored. The others are the best one of them; or their mean, where the queries are easier too.
     """
     there = np.isfinite(quality)
     found = []
     for column in np.flatnonzero((there.sum(axis=0) >= LEAST_ROWS) & ~there.all(axis=0)):
         rows = there[:, column]
         floor = np.quantile(quality[rows, column], NEVER_BELOW, method="inverted_cdf")
-        if floor <= 0:
-            continue
-        same = np.delete(quality[rows], column, axis=1)
-        known = np.isfinite(same)
-        same = same[:, known.sum(axis=0) >= LEAST_ROWS]
-        if not same.shape[1]:
-            continue
-        known = np.isfinite(same)
-        best = np.argmax(np.where(known, same, 0.0).sum(axis=0) / known.sum(axis=0))
-        if (same[known[:, best], best] < floor).mean() > OFTEN_BELOW:
+        if floor > 0 and any(share > OFTEN_BELOW for share in _below(floor, quality, rows, column)):
             found.append(int(column))
     return found
+
+
+def _below(floor: float, quality: np.ndarray, rows: np.ndarray, column: int) -> Iterator[float]:
+    """How often others are below a floor on some rows: the best one, and all, where the rows are easier than the rest."""
+    same = np.delete(quality[rows], column, axis=1)
+    known = np.isfinite(same)
+    same, known = (part[:, known.sum(axis=0) >= LEAST_ROWS] for part in (same, known))
+    if not known.any():
+        return
+    best = np.argmax(np.where(known, same, 0.0).sum(axis=0) / known.sum(axis=0))
+    yield float((same[known[:, best], best] < floor).mean())
+    apart = difference(quality, column)
+    if apart and apart.differs and apart.bias > 0:
+        yield float((same[known] < floor).mean())

@@ -108,6 +108,13 @@ def test_models_that_do_not_contend_are_named():
     assert result.verdict().endswith(" Outcomes on less than half of the test queries, so no candidate: model-1.")
 
 
+def test_models_on_other_queries_are_named():
+    level = WORK.quality[:, [0, 2, 3, 4]].mean(axis=1)
+    result = judged(cut(column(1, level > np.quantile(level, 0.3))))
+    assert result.coverage.elsewhere == ("model-1",) and result.refusal is None
+    assert result.verdict().endswith(" Recorded on easier or harder queries than the rest: model-1.")
+
+
 @pytest.mark.parametrize("change, said", [
     ({"compared": 29}, "29 of 800 test queries have outcomes of two models or more"),
     ({"compared": 30}, None),
@@ -149,7 +156,11 @@ def test_a_single_model_does_not_win_by_its_queries():
     assert result.comparable[1].quality < result.target_quality and result.single.model == "dear"
     assert "cheap alone" not in result.verdict()
     assert result.comparable[1].cost == pytest.approx(0.2 * result.reference.cost)
-    assert result.at(margin=30).single == result.singles[1]  # as it is, where it is good enough
+    lower = result.at(
+        margin=30
+    )  # where it is good enough, it stands with its own means, and is priced on shared queries
+    assert lower.single == result.singles[1] and lower.single.cost < 0.15 * result.reference.cost
+    assert "cheap alone reaches" in lower.verdict() and "at 20% of its cost" in lower.verdict()
 
 
 def test_models_are_compared_on_the_reference_queries():
@@ -206,3 +217,20 @@ def test_another_price_reaches_the_compared_models_too():
     place = [one.model for one in result.comparable].index(result.reference.model)
     assert half.comparable[place].cost == pytest.approx(0.5 * result.comparable[place].cost)
     assert half.comparable[1] == result.comparable[1]
+
+
+@pytest.mark.filterwarnings("error")
+def test_no_table_is_too_odd_to_be_covered():
+    rng = np.random.default_rng(9)
+    for _ in range(200):
+        n, m = rng.integers(1, 50), rng.integers(1, 6)
+        there = rng.random((n, m)) < rng.random(m)
+        there[np.arange(n), rng.integers(m, size=n)] = True
+        quality, cost = np.where(there, rng.integers(0, 2, (n, m)), np.nan), np.where(there, rng.random((n, m)), np.nan)
+        test = sr.Workload([f"q{i}" for i in range(n)], ["a"] * n, [f"m{i}" for i in range(m)], quality, cost)
+        best = sr.best_single(test)
+        found = Coverage.of(test, test.models.index(best.model))
+        assert 0 < found.share <= 1 and 0 <= found.common <= n and found.compared == (there.sum(axis=1) > 1).sum()
+        assert best in on_common_queries(test, best, [best]) and isinstance(found.warning, str)
+        if n < 30:
+            assert found.refusal(best.model)

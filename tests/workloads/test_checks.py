@@ -10,6 +10,7 @@ from conftest import make_workload
 import saverouter as sr
 from saverouter.workloads import Finding, Findings, best_available, best_column, common_rows, difference
 from saverouter.workloads.checks import plain_name
+from saverouter.workloads.coverage import Difference
 from saverouter.workloads.units import two_groups
 
 GOOD = make_workload(n=1000, seed=3)
@@ -94,10 +95,31 @@ def test_a_model_recorded_only_where_it_did_well_blocks():
     some = outcomes(GOOD, graded, there=where(GOOD, 2, graded[:, 2] > 0.7))
     assert "model-2" in only(some, "recorded where it did well").says
     perfect = GOOD.quality.copy()  # good everywhere, and recorded by chance on a part
-    perfect[:, 0] = 1
-    perfect[:, 1] = np.random.default_rng(0).random(len(GOOD)) < 0.97
+    perfect[:, 0] = np.random.default_rng(0).random(len(GOOD)) < 0.95
+    perfect[:, 1] = 1
     rows = np.random.default_rng(2).random(len(GOOD)) < 0.6
     assert "recorded where it did well" not in kinds(outcomes(GOOD, perfect, there=where(GOOD, 1, rows)))
+
+
+def test_a_success_story_is_told_where_everybody_finds_the_same_queries_hard():
+    """The best other model hardly fails where this one succeeds; that its queries are easier gives it away."""
+    rng = np.random.default_rng(4)
+    quality = (rng.normal(0, 0.15, (1000, 4)) + [-0.6, 0.15, -0.3, 0.6] > rng.normal(0, 1, (1000, 1))).astype(float)
+    rows = quality[:, 1] == 1
+    assert quality[rows, 3].mean() > 0.95 and quality[rows][:, [0, 2, 3]].mean() < 0.9
+    cost = np.tile([1.0, 2.0, 3.0, 4.0], (1000, 1)) * rng.lognormal(0, 0.3, (1000, 4))
+    four = sr.Workload(GOOD.query_ids, GOOD.prompts, ("a", "b", "c", "d"), quality, cost)
+    assert not four.check()
+    assert kinds(outcomes(four, there=where(four, 1, rows))) == ["recorded where it did well"]
+    by_chance = rng.random(1000) < rows.mean()
+    assert not outcomes(four, there=where(four, 1, by_chance)).check()
+
+
+@pytest.mark.parametrize("here, rest, error, differs", [
+    (60, 50, 2.4, True), (50, 60, 2.4, True), (60, 50, 2.6, False), (56, 50, 0.1, True), (54, 50, 0.1, False), (60, 50, 0, False),
+])  # fmt: skip
+def test_queries_differ_by_five_points_and_four_standard_errors(here, rest, error, differs):
+    assert Difference(here, rest, error, 0.5).differs is differs
 
 
 def test_models_on_few_queries_are_named_with_their_share():
@@ -242,7 +264,7 @@ def test_long_prompts_and_wide_costs_are_not_taken_for_units():
     assert "mixed units" not in kinds(replace(outcomes(GOOD, cost=cost), prompts=prompts))
     flat = outcomes(GOOD, cost=np.tile(np.linspace(1, 5, 5), (1000, 1)))
     assert "mixed units" not in kinds(replace(flat, prompts=prompts))
-    for spread in (1, 2, 3):
+    for spread in (1, 2, 3, 5):
         wide = outcomes(GOOD, cost=1e-3 * rng.lognormal(0, spread, (1000, 5)))
         assert "mixed units" not in kinds(wide)
 
