@@ -41,7 +41,7 @@ TAKEN_decide    := DATA REFERENCE MONTHLY MARGIN CONFIDENCE CURRENCY K
 TAKEN_data      := BENCHMARK
 TAKEN_smoke     := NOTEBOOK
 TAKEN_refresh   := NOTEBOOK
-TAKEN_measured  := FULL_SIZE
+TAKEN_measured  := FULL_SIZE HALVES
 TAKEN_bench     := QUICK GROWTH
 TAKEN_lock      := UPGRADE
 KNOWN   := $(TAKEN) $(foreach goal,$(MAKECMDGOALS),$(TAKEN_$(goal)))
@@ -129,8 +129,8 @@ lab: $(STAMP) ## open the notebooks in JupyterLab
 refresh: $(STAMP) ## for maintainers: execute the committed notebooks in place, and write tests/smoke (NOTEBOOK=02 for one)
 	$(ONE_THREAD) $(PY) -m saverouter.workbook.reproduce --refresh $(if $(NOTEBOOK),--notebook '$(NOTEBOOK)')
 
-measured: $(STAMP) ## for maintainers: keep tables of reports/standard in data/measured (FULL_SIZE=1: whole benchmarks, 20 minutes)
-	$(PY) -m saverouter.workbook.measured $(if $(FULL_SIZE),--full-size)
+measured: $(STAMP) ## for maintainers: keep tables of reports/standard in data/measured (FULL_SIZE=1: whole benchmarks, 20 minutes; HALVES=1: did advice hold, 2 minutes)
+	$(PY) -m saverouter.workbook.measured $(if $(FULL_SIZE),--full-size) $(if $(HALVES),--halves)
 
 lock: ## for maintainers: write constraints.txt anew from pyproject.toml (UPGRADE=1 takes newer versions)
 	@test -x $(PY) || $(PYTHON) -m venv $(VENV)

@@ -23,19 +23,24 @@ from .workloads import Feedback, Queries, ReplayFeedback, Workload, from_frame, 
 
 if TYPE_CHECKING:
     from .routers import ROUTERS, Router, SaveRouter, load_router, make_router
+    from .studies.decision import decide
 
 __version__ = "0.1.0"
 
 __all__ = [
     "ROUTERS", "Certificate", "Feedback", "Policy", "Queries", "ReplayFeedback", "Result", "Router", "SaveRouter",
-    "SaveRouterError", "Workload", "best_single", "certify", "evaluate", "from_frame", "load", "load_router",
+    "SaveRouterError", "Workload", "best_single", "certify", "decide", "evaluate", "from_frame", "load", "load_router",
     "make_router", "names", "plan", "policy_from",
 ]  # fmt: skip
 
 
+LATE = {name: ".routers" for name in ("ROUTERS", "Router", "SaveRouter", "load_router", "make_router")}
+LATE["decide"] = ".studies.decision"
+
+
 def __getattr__(name: str):
-    """Names of the routers' room, which is loaded when it is first used: scikit-learn takes a second."""
-    if name in ("ROUTERS", "Router", "SaveRouter", "load_router", "make_router"):
-        globals()[name] = getattr(import_module(".routers", __name__), name)
+    """Names of rooms that are loaded when they are first used: scikit-learn takes a second."""
+    if name in LATE:
+        globals()[name] = getattr(import_module(LATE[name], __name__), name)
         return globals()[name]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -160,14 +160,7 @@ def decide(
     k : outcomes bought per training query; ``affordable`` says how many unless given
     month : the volume of which the saving is stated, ``monthly`` unless given
     """
-    number("monthly", monthly, "queries a month, at least 1", least=1)
-    number("margin", margin, "points of quality that may be lost, e.g. 1")
-    share("confidence", confidence, below_one=True)
-    if reference is not None and reference not in work.models:
-        raise SaveRouterError(
-            f"the reference {reference!r} is not in the pool; {did_you_mean(reference, work.models)}it has "
-            f"{', '.join(work.models)}"
-        )
+    refuse_question(work, reference, monthly, margin, confidence)
     findings = work.check()
     if currency is None:
         currency = "USD" if "USD" in " ".join(work.provenance) else ""
@@ -179,6 +172,18 @@ def decide(
     if findings.blocking is not None:
         return replace(asked, reason=f"{findings.blocking.says} {findings.blocking.remedy}".rstrip("."), test=work)
     return _decided(asked, work.take(np.isfinite(work.quality[:, work.models.index(name)])), seed)
+
+
+def refuse_question(work: Workload, reference: str | None, monthly: float, margin: float, confidence: float) -> None:
+    """Refuse what cannot be asked of a table, before anything is computed."""
+    number("monthly", monthly, "queries a month, at least 1", least=1)
+    number("margin", margin, "points of quality that may be lost, e.g. 1")
+    share("confidence", confidence, below_one=True)
+    if reference is not None and reference not in work.models:
+        raise SaveRouterError(
+            f"the reference {reference!r} is not in the pool; {did_you_mean(reference, work.models)}it has "
+            f"{', '.join(work.models)}"
+        )
 
 
 def best_of(work: Workload) -> str:

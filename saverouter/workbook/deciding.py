@@ -14,13 +14,14 @@ from pathlib import Path
 from ..encoders import foreseen
 from ..errors import SaveRouterError
 from ..progress import duration, listening, say
-from ..studies.decision import Decision, decide
+from ..studies.decision import Decision, decide, refuse_question
 from ..workloads import Workload, load
 from .inputs import safe_name
 from .runner import run_one
 
 REPORTS = Path(__file__).resolve().parents[2] / "reports" / "decide"
 NOTEBOOK = "11"
+WHOLE = "paper"  # the profile that samples nothing, so that a page and a text decide alike
 READING = ("columns", "scale", "prices")
 ASKED = ("reference", "monthly", "margin", "confidence", "currency", "k")
 
@@ -50,7 +51,7 @@ def commands() -> argparse.ArgumentParser:
         "data", help="a table (CSV, TSV, JSON, JSONL, Parquet) or the name of a workload, e.g. recorded/sensebench"
     )
     one.add_argument("--reference", help="the model in use today (the best single model)")
-    one.add_argument("--monthly", type=float, default=100_000, help="queries a month (100,000)")
+    one.add_argument("--monthly", type=amount, default=100_000, help="queries a month (100,000)")
     one.add_argument("--margin", type=float, default=1.0, help="points of quality that may be lost (1)")
     one.add_argument("--confidence", type=float, default=0.9, help="of the promise and of the intervals (0.9)")
     one.add_argument("--currency", help="what a cost of 1 is, e.g. USD")
@@ -67,6 +68,12 @@ def commands() -> argparse.ArgumentParser:
     return whole
 
 
+def amount(text: str) -> float:
+    """A number, without a decimal point where it is whole: 2e6 as 2000000."""
+    value = float(text)
+    return int(value) if value.is_integer() else value
+
+
 def literal(text: str):
     """A dictionary or a pair as Python writes them."""
     try:
@@ -77,10 +84,7 @@ def literal(text: str):
 
 def answered(options: argparse.Namespace) -> int:
     """Print the decision."""
-    work = load(
-        options.data, **{name: getattr(options, name) for name in READING if getattr(options, name) is not None}
-    )
-    foresee(work)
+    work = foreseen_table(options)
     found = decide(work, **{name: getattr(options, name) for name in ASKED})
     if options.save is not None:
         say(f"router: {found.save(options.save)}")
@@ -93,18 +97,27 @@ def with_warnings(found: Decision) -> str:
     return f"{found}\n\n{found.findings}" if found.findings else str(found)
 
 
-def foresee(work: Workload) -> None:
-    """Say what is about to be done, and how long it takes, before it starts."""
+def foreseen_table(options: argparse.Namespace) -> Workload:
+    """The table; what is about to be done with it, and how long that takes, is said before it starts."""
+    work = load(options.data, **given(options, READING))
+    refuse_question(work, options.reference, options.monthly, options.margin, options.confidence)
     new, seconds = (0, 0.0) if work.vectors is not None else foreseen(work.prompts)
-    told = f"{len(work):,} queries x {len(work.models)} models"
-    say(f"{told}; {new:,} prompts are to be encoded first, about {duration(seconds)}" if new else told)
+    size = f"{len(work):,} queries x {len(work.models)} models"
+    say(f"{size}; {new:,} prompts are to be encoded first, about {duration(seconds)}" if new else size)
+    return work
+
+
+def given(options: argparse.Namespace, names: tuple[str, ...]) -> dict:
+    """The options that were given, by name."""
+    return {name: getattr(options, name) for name in names if getattr(options, name) is not None}
 
 
 def reported(options: argparse.Namespace) -> int:
     """Run the notebook into a folder of its own; print the decision and where the page is."""
+    foreseen_table(options)
     folder = options.report / safe_name(Path(options.data).stem)
-    asked = {name: getattr(options, name) for name in (*ASKED, *READING) if getattr(options, name) is not None}
-    outcome, page = run_one(NOTEBOOK, {"data": options.data, **asked}, folder)
+    asked = {"data": options.data, "profile": WHOLE, **given(options, (*ASKED, *READING))}
+    outcome, page = run_one(NOTEBOOK, asked, folder)
     if outcome.status == "failed":
         print(f"error: {outcome.message}", file=sys.stderr)
         return 1

@@ -48,6 +48,8 @@ def render(folder: Path, about: dict, prefix: str = "", others: dict | None = No
     places = read_places(folder, finished)
     groups = read_claims(folder, finished)
     rows, pairs = payback_rows(places), [found for found in map(need_rows, places) if found]
+    if about.get("alone"):  # one notebook on one table: its own answer says it all
+        rows, pairs = [], []
     scripted = any(place.results for place in places) or groups
     script = (TEMPLATES / "whatif.js").read_text(encoding="utf-8") if scripted else ""
     told = {

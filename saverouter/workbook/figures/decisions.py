@@ -75,7 +75,10 @@ def by_kind(table: pd.DataFrame, reference: str, ax: Axes | None = None) -> Axes
 
 
 def chances(found: Decision, chosen: Result | None, ceiling: tuple[float, float], ax: Axes | None = None) -> Axes:
-    """Single models, the router's operating points, the certified one and the oracle: points against share of the price."""
+    """Single models, the router's operating points, the certified one and the oracle: points against share of the price.
+
+    Models are named that no other one beats in both.
+    """
     ax = ax or plt.subplots(figsize=(8, 4.6))[1]
     if chosen is None:
         return nothing(ax, str(found))
@@ -94,7 +97,10 @@ def chances(found: Decision, chosen: Result | None, ceiling: tuple[float, float]
     gain, cost = ceiling
     ax.plot(cost, gain, "*", color="#009e73", ms=15, zorder=4, mec="white")
     names = [(cost, gain, "oracle", "#009e73")]
-    names += [(x, y, plain(model), INK) for x, y, model in sorted(inside, key=lambda one: one[2] != base.model)[:8]]
+    best = [one for one in inside if one[2] == base.model or not any(_beats(other, one) for other in singles)]
+    names += [
+        (x, y, plain(model), INK) for x, y, model in sorted(best, key=lambda one: (one[2] != base.model, -one[1]))[:8]
+    ]
     if found.action == "route":
         point = found.result.operating_point
         at = (point["cost"] / price, 100 * (point["quality"] - base.quality))
@@ -109,6 +115,11 @@ def chances(found: Decision, chosen: Result | None, ceiling: tuple[float, float]
         ax.text(0.985, 0.03, f"{hidden} single model{'s' * (hidden > 1)} outside", transform=ax.transAxes, ha="right",
                 color=SOFT, fontsize=9)  # fmt: skip
     return ax
+
+
+def _beats(one: tuple[float, float, str], other: tuple[float, float, str]) -> bool:
+    """Whether a model is no dearer and no worse than another, and not the same in both."""
+    return one[0] <= other[0] and one[1] >= other[1] and one[:2] != other[:2]
 
 
 def bill_over_k(table: pd.DataFrame, chosen: int, ax: Axes | None = None) -> Axes:
