@@ -129,7 +129,7 @@ lab: $(STAMP) ## open the notebooks in JupyterLab
 refresh: $(STAMP) ## for maintainers: execute the committed notebooks in place, and write tests/smoke (NOTEBOOK=02 for one)
 	$(ONE_THREAD) $(PY) -m saverouter.workbook.reproduce --refresh $(if $(NOTEBOOK),--notebook '$(NOTEBOOK)')
 
-measured: $(STAMP) ## for maintainers: keep tables of reports/standard in data/measured (FULL_SIZE=1: whole benchmarks, 20 minutes; HALVES=1: did advice hold, 2 minutes)
+measured: $(STAMP) ## for maintainers: keep tables of reports/standard in data/measured (FULL_SIZE=1: whole benchmarks, 20 minutes; HALVES=1: did advice hold, 4 minutes)
 	$(PY) -m saverouter.workbook.measured $(if $(FULL_SIZE),--full-size) $(if $(HALVES),--halves)
 
 lock: ## for maintainers: write constraints.txt anew from pyproject.toml (UPGRADE=1 takes newer versions)

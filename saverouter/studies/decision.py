@@ -119,7 +119,7 @@ class Decision:
                            "cost": self.evaluation, "back after queries": self.payback,
                            "back after days": days(self.payback, self.monthly)},
             "test queries": self.tested,
-            "warnings": [finding.says for finding in self.findings],
+            "warnings": [str(finding) for finding in self.findings],
         }  # fmt: skip
         return _plain(told)
 

@@ -61,7 +61,7 @@ def pool(found: Decision) -> pd.DataFrame:
 def kinds(found: Decision) -> pd.DataFrame:
     """Points against the reference by kind of query (rows: the largest tasks, else the router's groups) and model.
 
-    Of many models, those that are best for some kind and those that are cheapest are shown.
+    Of many models, those that are best for some kind and the best of the others are shown, from cheap to dear.
     """
     test, column = found.test, found.test.models.index(found.reference)
     labels = _labels(found)
@@ -82,7 +82,7 @@ def kinds(found: Decision) -> pd.DataFrame:
     )
     order = sorted(range(len(test.models)), key=lambda place: price[place])
     wins = table.idxmax(axis=1).value_counts()
-    first = [found.reference, *wins.index, *(test.models[place] for place in order)]
+    first = [found.reference, *wins.index, *table.mean().sort_values(ascending=False, kind="stable").index]
     shown = set(list(dict.fromkeys(first))[:COLUMNS])
     return table[[test.models[place] for place in order if test.models[place] in shown]]
 
@@ -168,8 +168,8 @@ def what_if(found: Decision, chosen: Result) -> pd.DataFrame:
             saved = at_price(found, factor)
             gone = saved[0] <= 0
             payback = np.inf if gone else found.evaluation / (saved[0] / found.month)
-            rows.append(_row(f"{found.reference} at {factor:g} of its price", saved, payback, found.monthly,
-                             f"certified; keep {found.reference}" if gone else "certified"))  # fmt: skip
+            rows.append(_row(f"the reference at {factor:g} of its price", saved, payback, found.monthly,
+                             "certified; keep the reference" if gone else "certified"))  # fmt: skip
         tenth = tuple(value / 10 for value in found.saved)
         rows.append(_row("a tenth of the volume", tenth, found.payback, found.monthly / 10, "certified"))
     price = chosen.reference.cost

@@ -14,7 +14,7 @@ from pathlib import Path
 from ..encoders import foreseen
 from ..errors import SaveRouterError
 from ..progress import duration, listening, say
-from ..studies.decision import Decision, decide, refuse_question
+from ..studies.decision import decide, refuse_question
 from ..workloads import Workload, load
 from .inputs import safe_name
 from .runner import run_one
@@ -88,13 +88,15 @@ def answered(options: argparse.Namespace) -> int:
     found = decide(work, **{name: getattr(options, name) for name in ASKED})
     if options.save is not None:
         say(f"router: {found.save(options.save)}")
-    print(json.dumps(found.to_dict(), indent=1) if options.json else with_warnings(found))
+    print(printed(found.to_dict(), options))
     return 0
 
 
-def with_warnings(found: Decision) -> str:
-    """The decision, and what a careful person would warn of."""
-    return f"{found}\n\n{found.findings}" if found.findings else str(found)
+def printed(decision: dict, options: argparse.Namespace) -> str:
+    """The decision and what a careful person would warn of, or all of it as JSON."""
+    if options.json:
+        return json.dumps(decision, indent=1)
+    return "\n".join([decision["says"], *([""] if decision["warnings"] else []), *decision["warnings"]])
 
 
 def foreseen_table(options: argparse.Namespace) -> Workload:
@@ -117,11 +119,13 @@ def reported(options: argparse.Namespace) -> int:
     foreseen_table(options)
     folder = options.report / safe_name(Path(options.data).stem)
     asked = {"data": options.data, "profile": WHOLE, **given(options, (*ASKED, *READING))}
-    outcome, page = run_one(NOTEBOOK, asked, folder)
+    outcome, _ = run_one(NOTEBOOK, asked, folder)
     if outcome.status == "failed":
         print(f"error: {outcome.message}", file=sys.stderr)
         return 1
     decision = json.loads((folder / "decision.json").read_text(encoding="utf-8"))
-    print(json.dumps(decision, indent=1) if options.json else decision["says"])
-    say(f"report: {page}")
+    print(printed(decision, options))
+    say(f"report: {folder / 'index.html'}")
+    if decision["policy"] is not None:
+        say(f"router: {folder / 'router'}")
     return 0

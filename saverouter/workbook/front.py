@@ -28,6 +28,7 @@ from .outputs import as_named
 TEMPLATES = Path(__file__).with_name("templates")
 OURS = "SaveRouter"
 MARGINS = (0.0, 0.5, 1.0, 2.0)  # points below the best single model
+YEAR = 1_000_000  # queries, unless somebody said how many
 LOWEST_TARGET = 0.9  # of the what-if; points of lower quality need not be embedded
 DOLLARS = re.compile(r"paretobandit|recorded/.*", re.DOTALL)  # workloads whose costs are known to be in dollars
 SOURCES = {"simulated": "simulated", "original": "recorded", "recorded": "recorded"}  # what stands before the slash
@@ -43,27 +44,37 @@ SEEDS = ["workload", "method", "seed", "sa_bep"]
 
 
 def render(folder: Path, about: dict, prefix: str = "", others: dict | None = None) -> str:
-    """The page of one profile; on the page above all profiles, ``prefix`` leads to the profile's folder."""
+    """The page of one profile; on the page above all profiles, ``prefix`` leads to the profile's folder.
+
+    A folder ``alone`` holds one notebook on one table, whose own answer says it all.
+    """
     finished = {entry["name"][:2]: entry for entry in about["entries"] if not entry["failed"]}
     places = read_places(folder, finished)
     groups = read_claims(folder, finished)
     rows, pairs = payback_rows(places), [found for found in map(need_rows, places) if found]
-    if about.get("alone"):  # one notebook on one table: its own answer says it all
+    question = decided(folder) if about["alone"] else {}
+    if about["alone"]:
         rows, pairs = [], []
     scripted = any(place.results for place in places) or groups
     script = (TEMPLATES / "whatif.js").read_text(encoding="utf-8") if scripted else ""
     told = {
         "answers": [payback_answer(rows), router_answer(pairs), claims_answer(groups)], "data_line": data_line(places),
         "rows": rows, "ticks": ticks(rows), "pairs": pairs, "groups": groups, "symbols": SYMBOLS, "never": math.inf,
-        "script": Markup(script),
-        "data": Markup(embedded(places)) if places else "", "policy": allowed(about["policy"], script),
+        "script": Markup(script), "data": Markup(embedded(places, question.get("currency"))) if places else "",
+        "policy": allowed(about["policy"], script), "year": 12 * question.get("monthly", YEAR / 12),
     }  # fmt: skip
     environment = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined,
                               trim_blocks=True, lstrip_blocks=True)  # fmt: skip
     environment.filters |= {"short": short, "percent": percent, "left": left}
-    return environment.get_template("index.html.j2").render(
-        {"alone": False, **about, **told}, prefix=prefix, others=others or {}
-    )
+    return environment.get_template("index.html.j2").render({**about, **told}, prefix=prefix, others=others or {})
+
+
+def decided(folder: Path) -> dict:
+    """What was asked of the decision in a folder; nothing where there is none."""
+    try:
+        return json.loads((folder / "decision.json").read_text(encoding="utf-8"))["asked"]
+    except (OSError, ValueError, KeyError):
+        return {}
 
 
 def allowed(policy: str, script: str) -> str:
@@ -297,8 +308,8 @@ def percent(ratio: float) -> str:
     return f"{float(f'{100 * ratio:.3g}'):g}%" if math.isfinite(ratio) else "not reached"
 
 
-def embedded(places: list[Place]) -> str:
-    """What the what-if needs, as JSON that cannot end the block it stands in."""
+def embedded(places: list[Place], currency: str | None = None) -> str:
+    """What the what-if needs, as JSON that cannot end the block it stands in. Costs are in ``currency`` if one is known."""
     told = []
     for place in places:
         best = place.reference
@@ -310,5 +321,6 @@ def embedded(places: list[Place]) -> str:
         ]  # fmt: skip
         models = [[row["model"], row["quality"], row["cost"]] for row in place.models if row["quality"] >= least]
         told.append({"name": place.name, "model": best.model, "quality": best.quality, "cost": best.cost,
-                     "dollars": DOLLARS.fullmatch(place.name) is not None, "routers": routers, "models": models})  # fmt: skip
+                     "currency": currency or ("USD" if DOLLARS.fullmatch(place.name) else ""), "routers": routers,
+                     "models": models})  # fmt: skip
     return json.dumps(told).replace("<", "\\u003c")

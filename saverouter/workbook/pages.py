@@ -39,7 +39,7 @@ def page(notebook: Path, before: Neighbour = None, after: Neighbour = None) -> s
         "policy": POLICY, "stamp": stamp(before, after), "colours": {name: _colours(name) for name in COLOURS},
         "title": card.title, "before": before, "after": after, "contents": contents(executed),
         "banner": banner(executed), "answer": card.answer, "alt_texts": notebooks.alt_texts(notebook),
-        "ran": ", ".join(f"{name} {value}" for name, value in ran.items()),
+        "ran": ", ".join(f"{name} {value}" for name, value in ran.items() if value is not None),
     }  # fmt: skip
     return exporter.from_notebook_node(prepared(executed), told)[0]
 
@@ -54,10 +54,10 @@ def stamp(before: Neighbour, after: Neighbour) -> str:
 def prepared(executed: NotebookNode) -> NotebookNode:
     """The notebook as its page shows it. What the template has to know of a cell is in its metadata ``page``."""
     executed = notebooks.without_widgets(executed)  # they need scripts
-    of_other_data = bool(differing(executed).keys() & set(notebooks.DATA))
+    fold = of_other_data(executed)
     _merge_parameters(executed)
     _split_lead(executed)
-    if of_other_data:
+    if fold:
         _fold(executed)
     for number, cell in enumerate(executed.cells):
         noted = cell.metadata.setdefault("page", {})
@@ -105,12 +105,19 @@ def differing(notebook: NotebookNode) -> dict[str, tuple]:
     return {name: (ran[name], read[name]) for name in ran if ran[name] != read[name]}
 
 
+def of_other_data(notebook: NotebookNode) -> bool:
+    """Whether a notebook ran on other data than its text reads."""
+    return bool(differing(notebook).keys() & set(notebooks.DATA))
+
+
 def banner(notebook: NotebookNode) -> str:
     """What a reader has to know where text and numbers are of different runs; empty where they agree."""
     differ = differing(notebook)
     if not differ:
         return ""
     this, text = (", ".join(f"{name} = {pair[side]}" for name, pair in differ.items()) for side in (0, 1))
+    if of_other_data(notebook):
+        return f"Run with {this}. Text that reads the numbers of {text} is folded."
     return (
         f"Run with {this}. Tables, figures, claims and the computed answer are of this run; "
         f"the numbers in the text are those of {text}."

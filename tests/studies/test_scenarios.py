@@ -87,6 +87,9 @@ def test_many_models_and_kinds_are_cut_to_what_can_be_read():
     found = decide(wide, margin=5)
     kinds = scenarios.kinds(found)
     assert kinds.shape == (scenarios.GROUPS, scenarios.COLUMNS) and found.reference in kinds.columns
+    means = np.nanmean(found.test.quality, axis=0)
+    assert wide.models[int(np.argmax(means))] in kinds.columns
+    assert wide.models[int(np.argmin(means))] not in kinds.columns
     assert len(scenarios.pool(found)) == 50
 
 

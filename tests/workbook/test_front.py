@@ -118,14 +118,8 @@ def test_a_broken_table_and_one_of_a_failed_notebook_count_for_nothing(tmp_path)
     folder = made_up.write(tmp_path)
     (folder / "tables" / "02_frontiers.csv").write_text("workload,router\n'a")
     (folder / "tables" / "02_claims.csv").rename(folder / "tables" / "05_claims.csv")
-    about = {
-        "profile": "standard",
-        "cap": None,
-        "count": "",
-        "banner": "",
-        "entries": [],
-        "policy": "default-src 'none'",
-    }
+    about = {"profile": "standard", "cap": None, "count": "", "banner": "", "entries": [], "policy": "default-src 'none'",
+             "alone": False}  # fmt: skip
     soup = BeautifulSoup(front.render(folder, about), "html.parser")
     assert not soup.select(".payback, .mini, .claim, script")
 

@@ -100,6 +100,8 @@ def test_one_notebook_runs_into_a_folder_of_its_own(folder, monkeypatch):
     code += "\n".join(
         f"save_table(pd.read_csv({str(folder / kind)!r} + '.csv'), '11_{kind}')" for kind in ("frontiers", "singles")
     )
+    code += "\nfrom pathlib import Path\nimport os\nPath(os.environ['SAVEROUTER_REPORTS'], 'decision.json')"
+    code += """.write_text('{"asked": {"monthly": 2e6, "currency": "EUR"}}')"""
     write(folder, "11_third", "data", code)
     place = folder / "reports" / "decide" / "standard"  # whatever it is called, it is no profile
     asked = {"data": TABLE, "profile": "smoke"}
@@ -107,7 +109,8 @@ def test_one_notebook_runs_into_a_folder_of_its_own(folder, monkeypatch):
     assert (outcome.status, page) == ("done", place / "notebooks" / "11_third.html"), outcome.message
     index = (place / "index.html").read_text()
     assert 'id="what-if"' in index and 'id="frontiers"' in index and 'href="notebooks/11_third.html"' in index
-    assert "is left out" not in index and "../index.html" not in index and "profile <strong>smoke</strong>" in index
+    assert "is left out" not in index and "../index.html" not in index and "<h1>First</h1>" in index
+    assert 'value="24000000"' in index and '"currency": "EUR"' in index  # a year of what was asked
     assert (
         not (folder / "reports" / "decide" / "index.html").exists() and not (folder / "reports" / "index.html").exists()
     )

@@ -134,13 +134,13 @@ def bill_over_k(table: pd.DataFrame, chosen: int, ax: Axes | None = None) -> Axe
     ax.vlines(places, 1 - table["to"], 1 - table["from"], color=INK, lw=2)
     for place, row in enumerate(table.to_dict("records")):
         ax.annotate(f"{row['bill']:.1%}", (place, max(row["bill"], 1 - row["from"])), xytext=(0, 4), textcoords="offset points",
-                    ha="center", color=INK, fontsize=10)  # fmt: skip
+                    ha="center", color=INK, fontsize=10, bbox={"color": "white", "pad": 1}, zorder=4)  # fmt: skip
     top = 1.25 * max(table["bill"].max(), 1 - table["from"].min())
     if top >= 1:
         ax.axhline(1, color=INK, lw=1)
     ax.set(xticks=places, xticklabels=[f"K = {k}" for k in table["k"]], ylim=(0, top))
     ax.set_ylabel("a year's bill / reference's")
-    ax.yaxis.set_major_formatter(lambda share, _: f"{100 * share:.2g}%")
+    ax.yaxis.set_major_formatter(lambda share, _: f"{100 * share:.3g}%")
     ax.grid(False, axis="x")
     return ax
 

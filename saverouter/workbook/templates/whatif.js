@@ -65,10 +65,11 @@ function whatIf(works) {
   }
 
   function bar(id, name, bill, work, found) {
-    const money = bill >= 999.5 ? short(bill) : digits(bill);
-    const queries = work.dollars ? `$${money}` : `${short(bill / (found.best / control.volume.value))} ${work.model} queries`;
+    const number = bill >= 999.5 ? short(bill) : digits(bill);
+    const money = work.currency === "USD" ? `$${number}` : `${number} ${work.currency}`;
+    const queries = `${short(bill / (found.best / control.volume.value))} ${work.model} queries`;
     say(`${id}-name`, name);
-    say(`${id}-bill`, Number.isFinite(bill) ? `${percent(bill / found.best)} · ${queries}` : "does not reach the target");
+    say(`${id}-bill`, Number.isFinite(bill) ? `${percent(bill / found.best)} · ${work.currency ? money : queries}` : "does not reach the target");
     const longest = Math.max(...[found.best, found.bill].filter(Number.isFinite));
     document.getElementById(`${id}-bar`).style.width = `${Number.isFinite(bill) ? (100 * bill) / longest : 0}%`;
   }
