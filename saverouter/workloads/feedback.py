@@ -50,9 +50,11 @@ class Feedback(ABC):
     would call the model and a judge.
 
     certified : whether a certificate was bought through it; none can be bought again
+    lacks : whether an outcome may be paid for and still be missing; its quality is NaN then
     """
 
     certified = False
+    lacks = False
 
     def __init__(self, queries: Queries, models: tuple[str, ...]):
         self.queries = queries
@@ -63,6 +65,11 @@ class Feedback(ABC):
 
     def __len__(self) -> int:
         return len(self.queries)
+
+    @property
+    def batch(self) -> int:
+        """How many queries choose at once, with what was known before any of them; 1 is the paper's rule."""
+        return 1
 
     def __repr__(self) -> str:
         bought = sum(len(rows) for rows, *_ in self._bought)
@@ -92,7 +99,8 @@ class Feedback(ABC):
         rows, columns = np.broadcast_arrays(rows, columns)
         self._refuse_impossible(rows, columns)
         quality, cost = (np.asarray(values, dtype=np.float64) for values in self._outcomes(rows, columns))
-        sound = (quality >= 0) & (quality <= 1) & (cost >= 0) & np.isfinite(cost)
+        known = (quality >= 0) & (quality <= 1) | (np.isnan(quality) if self.lacks else False)
+        sound = known & (cost >= 0) & np.isfinite(cost)
         if not sound.all():
             self._charge(rows[sound], columns[sound], quality[sound], cost[sound])  # paid for, whatever the others are
             self._refuse_outcome(*(part[~sound][0] for part in (rows, columns, quality, cost)))
@@ -106,7 +114,7 @@ class Feedback(ABC):
     def _refuse_outcome(self, row: int, column: int, quality: float, cost: float) -> None:
         """One value that is none would reach every estimate."""
         what, value, expected = "quality", quality, "0..1: rescale what the judge says"
-        if 0 <= quality <= 1:
+        if 0 <= quality <= 1 or (self.lacks and np.isnan(quality)):
             what, value, expected = "cost", cost, "a finite number >= 0"
         raise SaveRouterError(
             f"the {what} of model {self.models[column]!r} for query {self._name(row)!r} came back as {value:g}; "
