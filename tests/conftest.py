@@ -4,6 +4,7 @@ import functools
 import importlib.util
 import os
 import subprocess
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -78,6 +79,13 @@ def own_cache(tmp_path, monkeypatch) -> Path:
     """An empty cache of the test's own."""
     monkeypatch.setenv("SAVEROUTER_CACHE", str(tmp_path))
     return tmp_path
+
+
+@pytest.fixture
+def ledger():
+    """Where a ledger may be written: on a disk that syncs at once, where there is one."""
+    with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as folder:
+        yield Path(folder) / "bought.sqlite"
 
 
 @pytest.fixture(scope="module")

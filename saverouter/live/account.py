@@ -111,8 +111,8 @@ class Account:
         )
         return SaveRouterError(
             f"{self.stopped.rstrip('.')}. {budget.spent:.6g} of max_spend={budget.limit:g}{currency} are spent{doubt}. "
-            f"Every call stands in ledger {self.ledger.path.name}: close() this, make LiveFeedback anew with the same ledger and do "
-            "the same again; what was bought is replayed, not paid again"
+            f"Every call stands in ledger {self.ledger.path.name}: close() this, make LiveFeedback anew with the same ledger "
+            "and do the same again; what was bought is replayed, not paid again"
         )
 
     def request(

@@ -24,8 +24,8 @@ class Estimate:
 
     def __str__(self) -> str:
         unit = f" {self.currency}".rstrip()
-        return f"{self.calls:,} calls, about {self.expected:.3g}{unit} and at most {self.worst:.3g}{unit}, "
-            f"about {duration(self.seconds)}"
+        money = f"about {self.expected:.3g}{unit} and at most {self.worst:.3g}{unit}"
+        return f"{self.calls:,} calls, {money}, about {duration(self.seconds)}"
 
 
 def estimate_of(

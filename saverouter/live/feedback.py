@@ -220,11 +220,10 @@ class LiveFeedback(Feedback):
         try:
             account.run([partial(self._learn, *pair) for pair in missing])
         finally:
-            bought = [pair for pair in asked if pair in self._known]
-            if len(bought) < len(asked):  # stopped: what was paid is on the meter all the same
-                quality, cost = self._table_of(bought)
-                self._charge(*np.array(bought, dtype=np.int64).reshape(-1, 2).T, quality, cost)
-        if account.stopped is not None and len(bought) < len(asked):
+            if account.stopped is not None:  # what was paid is on the meter all the same
+                bought = [pair for pair in asked if pair in self._known]
+                self._charge(*np.array(bought, dtype=np.int64).reshape(-1, 2).T, *self._table_of(bought))
+        if account.stopped is not None:
             raise account.report()
         return self._table_of(zip(rows.tolist(), models.tolist(), strict=True))
 
@@ -365,11 +364,12 @@ def _ids(queries: Queries) -> np.ndarray:
             seen[name] = seen.get(name, 0) + 1
             ids[row] = name if seen[name] == 1 else f"{name}-{seen[name]}"
         return ids
-    if len(set(queries.ids)) < len(queries):
+    ids = np.array([*map(str, queries.ids), None], dtype=object)[:-1]
+    if len(set(ids)) < len(ids):
         known: set[str] = set()
-        again = next(name for name in queries.ids if name in known or known.add(name))
+        again = next(name for name in ids if name in known or known.add(name))
         raise SaveRouterError(f"two queries are called {again!r}; the ledger needs a name for each")
-    return queries.ids
+    return ids
 
 
 def _references(given: Sequence | Mapping | None, ids: np.ndarray) -> list:

@@ -139,6 +139,9 @@ def check(connection, path: Path) -> None:
         raise SaveRouterError(
             f"ledger {path.name} was written by a newer saverouter (form {version}); update saverouter to read it"
         )
+    pages, size = (connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "page_size"))
+    if path.stat().st_size < pages * size:  # it may grow meanwhile, never shrink
+        raise sqlite3.DatabaseError(f"cut off: {path.stat().st_size:,} of {pages * size:,} bytes")
     (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
     if found != "ok":
         raise sqlite3.DatabaseError(found.splitlines()[-1])
