@@ -12,12 +12,13 @@ from functools import partial
 from itertools import count
 from threading import Event, Lock, RLock
 
-from ..errors import SaveRouterError
+from ..errors import SaveRouterError, number, whole
 from ..files import digest_of
 from .answers import Answer, answer_of
 from .budget import Budget
 from .client import OpenAIClient, within
 from .failures import Failure, failure_of
+from .judges import Question
 from .keys import Redacted
 from .ledger import Call, Ledger, Request
 from .model import Model
@@ -44,6 +45,12 @@ class Patience:
     in_row: int = 10
     first_wait: float = 0.5
     longest_wait: float = 30.0
+
+    def __post_init__(self):
+        for name in ("timeout", "total"):
+            number(f"{name} of patience", getattr(self, name), "seconds, above 0", least=1e-6)
+        for name in ("attempts", "in_row"):
+            whole(f"{name} of patience", getattr(self, name), 1)
 
 
 @dataclass
@@ -73,15 +80,20 @@ class Account:
             self.stopped = None
             self._halt.clear()
             self.budget.go()
-            with ThreadPoolExecutor(max(1, min(self.workers, len(tasks)))) as pool:
-                futures = [pool.submit(self._unless_stopped, task) for task in tasks]
-                try:
-                    for future in futures:
-                        future.result()
-                except BaseException as error:
-                    self.stop("interrupted" if isinstance(error, KeyboardInterrupt) else self.redacted.error(error))
-                    raise
-            self.ledger.flush()
+            try:
+                self._work(tasks)
+            finally:
+                self.ledger.flush()
+
+    def _work(self, tasks: list[Callable[[], None]]) -> None:
+        with ThreadPoolExecutor(max(1, min(self.workers, len(tasks)))) as pool:
+            futures = [pool.submit(self._unless_stopped, task) for task in tasks]
+            try:
+                for future in futures:
+                    future.result()
+            except BaseException as error:  # the pool waits for what is under way
+                self.stop("interrupted" if isinstance(error, KeyboardInterrupt) else self.redacted.error(error))
+                raise
 
     def _unless_stopped(self, task: Callable[[], None]) -> None:
         if self.stopped is not None:
@@ -115,13 +127,12 @@ class Account:
             "and do the same again; what was bought is replayed, not paid again"
         )
 
-    def request(
-        self, query: tuple[str, str, str | None], model: str, role: str, asked: Model, messages: list[dict]
-    ) -> Request:
+    def request(self, question: Question, model: str, role: str, asked: Model, messages: list[dict]) -> Request:
         """What is asked, with the hash that tells it apart: name, address, options and messages."""
-        name, prompt, task = query
         what = digest_of(asked.sent, asked.endpoint, asked.options, messages)
-        return Request(name, prompt, digest_of(prompt), task, model, role, asked, messages, what)
+        return Request(
+            question.id, question.prompt, digest_of(question.prompt), question.task, model, role, asked, messages, what
+        )
 
     def known(self, request: Request) -> Call | None:
         """The call that was made before and is not made again; None where it can be bought."""

@@ -60,7 +60,8 @@ def _count(value: object) -> int | None:
 
 
 def _text(value: object) -> str | None:
-    return value if isinstance(value, str) else None
+    """A text that can be written: half characters, as a server can send, are replaced."""
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else None
 
 
 def _content(body: Mapping) -> str | None:

@@ -34,6 +34,10 @@ class OpenAIClient:
         self._clients: dict = {}
         self._lock = Lock()
 
+    def prepare(self, model: Model) -> None:
+        """Say now whether a package or a key is missing."""
+        self._client(model)
+
     def _client(self, model: Model):
         try:
             import openai

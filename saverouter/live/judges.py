@@ -186,7 +186,8 @@ def judge_of(judge: object) -> Callable | ModelJudge:
 def name_of_judge(judge: Callable | ModelJudge) -> str:
     """What tells judges apart: an answer that one has judged is judged anew by another."""
     if isinstance(judge, ModelJudge):
-        return f"ModelJudge {judge.model.name} {digest_of(judge.instruction, judge.highest, judge.sees)[:12]}"
+        asked = (judge.model.sent, judge.model.endpoint, judge.model.options, judge.model.system)
+        return f"ModelJudge {judge.model.name} {digest_of(*asked, judge.instruction, judge.highest, judge.sees)[:12]}"
     if isinstance(judge, partial):
         return f"{name_of_judge(judge.func)} {digest_of(judge.args, judge.keywords)[:12]}"
     code = getattr(judge, "__code__", None)
@@ -204,7 +205,7 @@ def refuse_without_reference(judge: Callable | ModelJudge, questions: list[Quest
             question.expected()
 
 
-def judged(quality: object) -> float:
+def quality_of(quality: object) -> float:
     """What a judge said, as a number from 0 to 1."""
     value = float(quality)
     if not 0 <= value <= 1:

@@ -43,7 +43,11 @@ class Redacted:
 
     def error(self, text: object, longest: int = 300) -> str:
         """Without anything that looks like a key, and short."""
-        return " ".join(self.LOOKS_LIKE.sub("[key]", self(str(text)) or "").split())[:longest]
+        return (
+            " ".join(self.LOOKS_LIKE.sub("[key]", self(str(text)) or "").split())[:longest]
+            .encode("utf-8", "replace")
+            .decode()
+        )
 
     def answer(self, found: Answer) -> Answer:
         """An answer whose texts may echo the request."""

@@ -6,9 +6,9 @@ be copied whenever nobody writes. One writer at a time holds a lock beside it fo
 
 from __future__ import annotations
 
-import json
 import time
 from collections import defaultdict, deque
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
@@ -198,19 +198,17 @@ class Ledger:
             self._connection.execute("COMMIT")
         except SaveRouterError as closed:
             error = closed
-        except sqlite3.Error as failed:
-            if self._connection.in_transaction:
+        except Exception as failed:
+            with suppress(sqlite3.Error):
                 self._connection.execute("ROLLBACK")
             error = refusal(self.path, failed)
         for entry in entries:
             entry.error, entry.done = error, True
 
-    def begin(self, limit: float, terms: dict) -> None:
+    def begin(self, limit: float, terms: str) -> None:
         """A run: its cap, its pool and its prices."""
         self.mark = f"{self.path.name} {time.time_ns()}"
-        self.run = self._write(
-            ("INSERT INTO run (at, max_spend, terms) VALUES (?, ?, ?)", (time.time(), limit, json.dumps(terms)))
-        )
+        self.run = self._write(("INSERT INTO run (at, max_spend, terms) VALUES (?, ?, ?)", (time.time(), limit, terms)))
 
     def intend(self, request: Request, worst: float) -> Call:
         """On the disk before the call is made."""

@@ -100,6 +100,10 @@ class Model:
         """The names under which it may answer."""
         return (self.sent, *self.aliases)
 
+    def to_dict(self) -> dict:
+        """What the ledger keeps of it."""
+        return {"asked": self.sent, "endpoint": self.endpoint, "options": self.options, "aliases": list(self.aliases)}
+
     def messages(self, prompt: str) -> list[dict]:
         """What is sent for a prompt."""
         before = [] if self.system is None else [{"role": "system", "content": self.system}]

@@ -54,11 +54,11 @@ class PriceTable:
 
     def worst(self, model: Model, messages: list[dict]) -> float:
         """More than a call can cost: a token is at least a byte of the request, and an answer is bounded."""
-        return self.worst_of(model, sum(_bytes(message["content"]) for message in messages), len(messages))
+        return self.worst_of(model, size_of(messages), len(messages))
 
     def worst_of(self, model: Model, content: int, messages: int) -> float:
         """The same of so many bytes in so many messages."""
-        around = AROUND + PER_MESSAGE * messages + _bytes(json.dumps(model.options))
+        around = AROUND + PER_MESSAGE * messages + bytes_of(json.dumps(model.options))
         return math.nextafter(self.cost(model, content + around, model.longest), math.inf) if not model.free else 0.0
 
     def expected(self, model: Model, content: float) -> float:
@@ -82,5 +82,10 @@ def price_table(prices: PriceTable | Mapping | None) -> PriceTable:
     return PriceTable(dict(prices or {}))
 
 
-def _bytes(text: str) -> int:
+def bytes_of(text: str) -> int:
     return len(text.encode("utf-8", "surrogatepass"))
+
+
+def size_of(messages: list[dict]) -> int:
+    """Bytes of what messages say."""
+    return sum(bytes_of(message["content"]) for message in messages)

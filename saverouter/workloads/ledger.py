@@ -100,7 +100,7 @@ def refusal(path: Path, error: Exception) -> SaveRouterError:
 
 
 @contextmanager
-def opened(path: str | Path) -> Iterator:
+def reading(path: str | Path) -> Iterator:
     """A connection that reads a ledger, whoever writes to it; what is none, or is damaged, is refused."""
     import sqlite3
 
@@ -149,7 +149,7 @@ def check(connection, path: Path) -> None:
 
 def read_ledger(path: str | Path) -> LedgerContents:
     """Everything in a ledger, also while a run writes to it."""
-    with opened(path) as connection:
+    with reading(path) as connection:
         calls, queries, runs = (
             pd.read_sql_query(question, connection)
             for question in (ROWS, "SELECT * FROM query ORDER BY query", "SELECT * FROM run ORDER BY run")
