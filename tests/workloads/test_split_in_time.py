@@ -91,7 +91,9 @@ def test_a_split_by_time_says_what_it_needs(work, options, message):
     log = replace(work, name="log", moments={"created_at": np.arange(300), "turn": turn})
     with pytest.raises(sr.SaveRouterError, match=message):
         log.split(**options)
-    with pytest.raises(sr.SaveRouterError, match="small has no columns of numbers or dates"):
+    with pytest.raises(
+        sr.SaveRouterError, match="small has no columns of numbers or dates .* write dates as 2026-01-31"
+    ):
         work.split(by="time", column="created_at")
 
 

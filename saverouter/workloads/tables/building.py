@@ -54,7 +54,7 @@ def _of_cost(columns: Columns, prices: Prices | None) -> dict[str, str]:
     """The columns that costs come from, and how each is read: costs themselves, or tokens."""
     names = {name.partition(":")[0] for name in columns.places}
     if prices is None:
-        if "cost" not in names and names.issuperset(TOKENS):
+        if "cost" not in names and names.issuperset(TOKENS) and columns.guess("cost") is None:
             example = columns.sheet.with_option('prices={"gpt": (2.5e-6, 1e-5)}')
             raise SaveRouterError(
                 f"{columns.sheet.name} lacks column 'cost', but has tokens; give (input, output) prices per token: {example}"

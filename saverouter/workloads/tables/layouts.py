@@ -15,6 +15,8 @@ from .grid import Grid
 from .numbers import NotANumber, as_numbers
 from .sheet import Sheet, distinct
 
+NOTHING = {"", "nan", "none", "null", "<na>", "#n/a"}  # as others write a name that is missing
+
 
 def long_grid(columns: Columns, kinds: dict[str, str], told: list[str]) -> Grid:
     """One row per query and model. Without ``query_id``, equal prompts are one query."""
@@ -73,7 +75,7 @@ def _one_per_query(column, codes, values, query, first, ids, sheet) -> None:
 
 def wide_grid(columns: Columns, kinds: dict[str, str], told: list[str]) -> Grid:
     """One row per query. Without ``query_id``, rows are numbered."""
-    models, sheet = columns.of_models(), columns.sheet
+    models, sheet = columns.of_models(kinds), columns.sheet
     if not models:
         if columns.guess("model") or {"quality", "cost"} & set(columns.places):
             columns.need("query_id", "prompt", "model", *kinds)
@@ -139,10 +141,11 @@ def _names(columns: Columns, name: str, needed: bool = True) -> tuple[np.ndarray
     codes, values = _texts(columns, name)
     stripped, values = pd.factorize(np.array([value.strip() for value in values], dtype=object))
     codes = stripped[codes]
-    empty = np.flatnonzero(values == "")
-    if needed and len(empty):
+    empty = [code for code, value in enumerate(values) if value.lower() in NOTHING]
+    if needed and empty:
         row = int(np.flatnonzero(codes == empty[0])[0])
-        raise SaveRouterError(f"{columns.sheet.at(row)}: {name} is empty; fill it or drop the row")
+        what = f"{values[empty[0]]!r}, which stands for nothing" if values[empty[0]] else "empty"
+        raise SaveRouterError(f"{columns.sheet.at(row)}: {name} is {what}; fill it or drop the row")
     return codes, values
 
 
