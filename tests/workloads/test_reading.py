@@ -191,6 +191,16 @@ def test_a_word_that_stands_for_nothing_is_no_name(column, word):
     assert sr.from_frame(table().assign(prompt=word, task=word)).prompts[0] == word
 
 
+@pytest.mark.parametrize("column", ["model", "query_id", "task"])
+def test_half_a_character_in_a_name_is_refused(tmp_path, column):
+    row = {"query_id": "q", "prompt": "p", "model": "m", "task": "t", "quality": 1, "cost": 1, column: "x\ud83d"}
+    (tmp_path / "log.jsonl").write_text(json.dumps(row))
+    with pytest.raises(
+        sr.SaveRouterError, match=f"log.jsonl, line 1: {column} is .*, which was cut within a character"
+    ):
+        sr.load(tmp_path / "log.jsonl")
+
+
 @pytest.mark.parametrize("lacks", ["quality", "cost"])
 def test_a_model_of_a_wide_table_with_half_of_its_columns_is_refused(lacks):
     """A slip in a header would drop a model, silently."""

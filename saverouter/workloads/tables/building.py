@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
 import pandas as pd
 
 from ...errors import SaveRouterError
@@ -33,11 +34,11 @@ def built(
     left = columns.left_out()
     in_time = moments({header: sheet.frame[place] for place, header in left.items()}, grid.query)
     told += notice(list(left.values()), list(in_time), sheet.name)
-    codes, texts = pd.factorize(grid.prompts)
-    repeated = len(texts) < len(codes)
+    codes, count = _repeats(grid.prompts)
+    repeated = count < len(codes)
     if repeated:
         told.append(
-            f"{len(codes) - len(texts):,} queries repeat the prompt of another; a split keeps equal prompts together"
+            f"{len(codes) - count:,} queries repeat the prompt of another; a split keeps equal prompts together"
         )
     try:
         return Workload(
@@ -48,6 +49,14 @@ def built(
     except Unusable as bad:
         row = grid.row(bad.row) if bad.model is None else grid.row(bad.row, bad.model)
         raise SaveRouterError(f"{sheet.at(row)}: {bad.thing}{bad.wrong}") from None
+
+
+def _repeats(prompts: np.ndarray) -> tuple[np.ndarray, int]:
+    """Prompts as numbers, and how many differ. Spaces and case do not count: the text encoder sees neither."""
+    codes, texts = pd.factorize(prompts)
+    plain = np.array([hash(" ".join(text.casefold().split())) for text in texts], dtype=np.int64)
+    alike, different = pd.factorize(plain)
+    return alike[codes], len(different)
 
 
 def _of_cost(columns: Columns, prices: Prices | None) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -16,6 +17,7 @@ from .numbers import NotANumber, as_numbers
 from .sheet import Sheet, distinct
 
 NOTHING = {"", "nan", "none", "null", "<na>", "#n/a"}  # as others write a name that is missing
+HALF = re.compile(r"[\ud800-\udfff]")  # of a character: nothing can print or save it
 
 
 def long_grid(columns: Columns, kinds: dict[str, str], told: list[str]) -> Grid:
@@ -141,11 +143,18 @@ def _names(columns: Columns, name: str, needed: bool = True) -> tuple[np.ndarray
     codes, values = _texts(columns, name)
     stripped, values = pd.factorize(np.array([value.strip() for value in values], dtype=object))
     codes = stripped[codes]
-    empty = [code for code, value in enumerate(values) if value.lower() in NOTHING]
-    if needed and empty:
-        row = int(np.flatnonzero(codes == empty[0])[0])
-        what = f"{values[empty[0]]!r}, which stands for nothing" if values[empty[0]] else "empty"
-        raise SaveRouterError(f"{columns.sheet.at(row)}: {name} is {what}; fill it or drop the row")
+    for code, value in enumerate(values):
+        wrong = ""
+        if needed and value.lower() in NOTHING:
+            wrong = (
+                f"{value!r}, which stands for nothing; fill it or drop the row"
+                if value
+                else "empty; fill it or drop the row"
+            )
+        elif HALF.search(value):
+            wrong = f"{value!r:.80}, which was cut within a character; write it again"
+        if wrong:
+            raise SaveRouterError(f"{columns.sheet.at(int(np.argmax(codes == code)))}: {name} is {wrong}")
     return codes, values
 
 
