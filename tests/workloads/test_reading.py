@@ -3,6 +3,7 @@
 import gzip
 import json
 import logging
+import time
 
 import numpy as np
 import pandas as pd
@@ -345,3 +346,13 @@ def test_lines_are_those_of_an_editor(tmp_path):
 def test_what_is_built_in_takes_no_options_of_a_table(option, name):
     with pytest.raises(sr.SaveRouterError, match=f"{next(iter(option))} is for a table of your own; {name}"):
         sr.load(name, **option)
+
+
+def test_two_hundred_thousand_rows_take_seconds(tmp_path):
+    place = np.arange(200_000)
+    rows = {"query_id": place // 10, "prompt": "prompt " + pd.Series(place // 10).astype(str), "model": place % 10}
+    frame = pd.DataFrame({**rows, "quality": place % 2, "cost": place / 7, "created_at": "2026-01-31T10:00:00Z"})
+    start = time.perf_counter()
+    work = sr.load(csv(frame, tmp_path / "log.csv"))
+    assert time.perf_counter() - start < 10 and work.quality.shape == (20_000, 10)  # a second, where nobody else works
+    np.testing.assert_array_equal(work.cost.ravel(), frame["cost"])
