@@ -123,6 +123,7 @@ def test_splits(options, message):
     (lambda: sr.load("paretobandit", size=10, seed=-1), "seed is -1"),
     (lambda: sr.load("simulated/routerbench", size=10, seed=-3), "seed is -3"),
     (lambda: sr.load("paretobandid"), "did you mean 'paretobandit'"),
+    (lambda: sr.load("x" * 5_000), "no workload or file is called 'x{79}; there are paretobandit"),
     (lambda: sr.load(None), "a workload is named None; expected a name or a path"),
     (lambda: sr.load(long_frame(TEST)), "saverouter.from_frame.table. for a table in memory"),
     (lambda: sr.from_frame({"prompt": ["a"]}), "the table is a dict; expected a pandas DataFrame"),

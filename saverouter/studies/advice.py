@@ -104,9 +104,9 @@ def wanted(found: Decision) -> list[str]:
     if found.fresh >= plan.recommended:
         return told
     if found.fresh < plan.fewest and math.isfinite(plan.fewest):
-        least = found.margin * plan.fewest / found.fresh
+        least = math.ceil(100 * found.margin * plan.fewest / found.fresh) / 100  # never as little as was asked for
         told.append(
-            f"So few fresh queries can show a loss of at most {least:.2g} points, not {found.margin:g}; {plan.fewest:,} are the "
+            f"So few fresh queries can show a loss of at most {in_points(least)}, not {found.margin:g}; {plan.fewest:,} are the "
             f"fewest, which a table of about {table_for(found, plan.fewest):,} such queries holds."
         )
     told.append(

@@ -51,7 +51,7 @@ def commands() -> argparse.ArgumentParser:
         "data", help="a table (CSV, TSV, JSON, JSONL, Parquet) or the name of a workload, e.g. recorded/sensebench"
     )
     one.add_argument("--reference", help="the model in use today (the best single model)")
-    one.add_argument("--monthly", type=amount, default=100_000, help="queries a month (100,000)")
+    one.add_argument("--monthly", type=_amount, default=100_000, help="queries a month (100,000)")
     one.add_argument("--margin", type=float, default=1.0, help="points of quality that may be lost (1)")
     one.add_argument("--confidence", type=float, default=0.9, help="of the promise and of the intervals (0.9)")
     one.add_argument("--currency", help="what a cost of 1 is, e.g. USD")
@@ -68,7 +68,7 @@ def commands() -> argparse.ArgumentParser:
     return whole
 
 
-def amount(text: str) -> float:
+def _amount(text: str) -> float:
     """A number, without a decimal point where it is whole: 2e6 as 2000000."""
     value = float(text)
     return int(value) if value.is_integer() else value

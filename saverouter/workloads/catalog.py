@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -81,12 +82,13 @@ def _find(text: str) -> Path:
     places = [Path(text).expanduser()]
     if os.environ.get("SAVEROUTER_DATA"):
         places.append(Path(os.environ["SAVEROUTER_DATA"], text))
-    for place in places:
-        if place.is_file():
-            return place
-        if place.is_dir():
-            raise SaveRouterError(f"{text!r} is a folder; name one file in it")
+    with suppress(OSError):  # a name that no file can have
+        for place in places:
+            if place.is_file():
+                return place
+            if place.is_dir():
+                raise SaveRouterError(f"{text!r} is a folder; name one file in it")
     raise SaveRouterError(
-        f"no workload or file is called {text!r}; {did_you_mean(text, names(), cutoff=0.5)}there are {', '.join(names())}, "
+        f"no workload or file is called {text!r:.80}; {did_you_mean(text, names(), cutoff=0.5)}there are {', '.join(names())}, "
         "and the path of any CSV, JSON or Parquet file will do"
     )

@@ -135,7 +135,8 @@ def _two_digits(number: float) -> int:
 
 def plain_name(model: str) -> tuple[str, ...]:
     """A name without case, spaces and punctuation; "gpt-3.5" and "gpt-35", "r" and "r+" stay apart."""
-    text = unicodedata.normalize("NFKC", model).casefold()
+    seen = "".join(letter for letter in model if unicodedata.category(letter) != "Cf")  # a space without width is not
+    text = unicodedata.normalize("NFKC", seen).casefold()
     return tuple(re.findall(r"[^\W\d_]+|\d+|[^\w\s\-.,:;/'\"()\[\]]", text)) or (text,)
 
 

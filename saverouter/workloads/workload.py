@@ -156,9 +156,11 @@ class Workload:
         if by != "time":
             raise SaveRouterError(f'by is {by!r}; expected by="time" with a column, or neither of them')
         if column not in self.moments:
-            known = ", ".join(map(repr, self.moments)) or "no columns of numbers or dates (2026-01-31)"
+            known = ", ".join(map(repr, self.moments)) or "no columns of numbers or dates"
             near = did_you_mean(str(column), self.moments)
-            raise SaveRouterError(f"column is {column!r}; {near}{self.name} has {known} to order queries in time")
+            raise SaveRouterError(
+                f"column is {column!r}; {near}{self.name} has {known} to order queries in time; write dates as 2026-01-31"
+            )
         when = self.moments[column]
         gone = np.flatnonzero(np.isnan(when))
         if len(gone):

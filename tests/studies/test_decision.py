@@ -89,6 +89,8 @@ def test_fewer_fresh_queries_than_can_show_anything_are_named_with_those_needed(
     found = decide(by_kind(EASY_AND_HARD, (0.001, 0.01), n=400), margin=1)
     assert found.action == "keep" and found.fresh < 250
     assert "at least 250 are needed" in str(found) and "250 are the fewest, which a table of about" in str(found)
+    nearly = str(decide(by_kind(EASY_AND_HARD, (0.001, 0.01), n=515), margin=1))
+    assert "can show a loss of at most 1.02 points, not 1" in nearly
 
 
 def test_queries_that_belong_together_certify_once():

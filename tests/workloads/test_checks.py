@@ -198,7 +198,7 @@ def test_repeated_prompts_are_counted_and_two_are_named():
 
 @pytest.mark.parametrize("one, other, alike", [
     ("gpt-4o", "GPT 4o ", True), ("gpt-4o", "gpt_4o", True), ("openai/gpt-4o", "OpenAI: GPT-4o", True),
-    ("ＧＰＴ-4", "gpt4", True),
+    ("ＧＰＴ-4", "gpt4", True), ("gpt-4", "gpt-4\u200b", True), ("\ufeffgpt-4", "gpt-4", True),
     ("gpt-4", "gpt-4o", False), ("gpt-3.5", "gpt-35", False), ("command-r", "command-r+", False),
     ("qwen1.5-7b", "qwen15-7b", False),
     ("a-1b", "a-11b", False), ("gpt-4o", "gpt-4o-mini", False), ("🙂", "🙃", False), ("llama-3-8b", "llama-38-b", False),

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import saverouter as sr
-from saverouter.workloads.tables import limits
+from saverouter.workloads.tables import limits, opening
 
 GOOD = b"query_id,prompt,model,quality,cost\nq,p,m,1,1\n"
 ROW = {"query_id": "q", "prompt": "p", "model": "m", "quality": 1, "cost": 1}
@@ -71,13 +71,13 @@ def test_what_is_too_large_is_not_in_memory_first(tmp_path, monkeypatch, name):
     ("empty.csv", b"", "is empty; at least a header and one row"),
     ("blank.csv", b"\n \n", "is empty"),
     ("mark.csv", b"\xef\xbb\xbf", "is empty"),
-    ("empty.csv.gz", gzip.compress(b""), "is empty"),
+    ("empty.csv.gz", gzip.compress(b"", mtime=0), "is empty"),
     ("header.csv", GOOD.splitlines()[0], "has no rows; at least one query is needed"),
     ("nul.csv", GOOD + b"q\0,p,m,1,1\n", "line 3: NUL characters; it is damaged or no text"),
     ("junk.csv", bytes(range(1, 256)) * 3, ""),
     ("picture.csv", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\xff\xfe", "NUL characters"),
     ("book.csv", b"PK\x03\x04 and so on", "is a spreadsheet, an archive or a Parquet file under another name"),
-    ("cut.csv.gz", gzip.compress(GOOD)[:-12], "cannot be read: "),
+    ("cut.csv.gz", gzip.compress(GOOD, mtime=0)[:-12], "cannot be read: "),
     ("wrong.csv.gz", b"\x1f\x8b and then nothing", "cannot be read: "),
     ("odd.csv", "query_id\n".encode("utf-16") + b"\n", "its encoding was not recognised"),
     ("broken.parquet", b"PAR1 no PAR1", "cannot be read: "),
@@ -96,7 +96,9 @@ def test_small_files_do_not_become_large_tables(tmp_path, monkeypatch):
     """A wide header, a new key in every row, a model in every row: rows times columns."""
     monkeypatch.setattr(limits, "MOST_CELLS", 1_000)
     wide = GOOD.splitlines()[0] + b"".join(b",c%d" % n for n in range(100))
-    refused(tmp_path / "wide.csv", wide + (b"\n" + b"," * 104) * 20, "21 rows and 105 columns, more than 1,000 cells")
+    refused(
+        tmp_path / "wide.csv", wide + (b"\n" + b"," * 104) * 20 + b"1", "21 rows and 105 columns, more than 1,000 cells"
+    )
     refused(tmp_path / "short.csv", wide + b"\nq" * 10**5, "line 2 has 1 column and the header 105")
     refused(tmp_path / "keys.jsonl", b"\n".join(b'{"k%d": 1}' % n for n in range(50)), "50 rows and 21 columns")
     rows = b"".join(b"q%d,p%d,m%d,1,1\n" % (n, n, n) for n in range(50))
@@ -111,17 +113,60 @@ def test_one_row_of_json_has_a_limit(tmp_path, monkeypatch):
     long = json.dumps({**ROW, "trace": [[]] * 2_000}).encode()
     refused(tmp_path / "log.jsonl", long, "line 1 is longer than .* MB; shorten it")
     refused(tmp_path / "log.json", b"[" + long + b"]", r"row 1 \(the first is 1\) is longer than .* MB")
-    rows = [{**ROW, "query_id": str(n), "prompt": "words " * (n % 300)} for n in range(1, 300)]
-    (tmp_path / "log.json").write_text(json.dumps(rows, indent=3))  # the window moves along many times
+    rows = [{**ROW, "query_id": str(n), "prompt": "é😀 " * (n % 300)} for n in range(1, 300)]
+    content = json.dumps(rows, indent=3, ensure_ascii=False)  # the window moves along many times, and cuts characters
+    (tmp_path / "log.json").write_text(content, encoding="utf-8")
     assert sr.load(tmp_path / "log.json").prompts.tolist() == [row["prompt"] for row in rows]
 
 
-def test_a_text_that_is_repeated_in_parquet_is_kept_once(tmp_path):
-    """200 MB of one prompt, a few KB in the file."""
+def test_what_json_nests_is_not_kept(tmp_path, monkeypatch):
+    """Traces of a log: 4 MB of brackets would be 64 MB of lists."""
+    monkeypatch.setattr(limits, "MOST_BYTES", 10**7)
+    lines = [json.dumps({**ROW, "query_id": str(n), "trace": [[]] * 10_000}) for n in range(100)]
+    (tmp_path / "log.jsonl").write_text("\n".join(lines))
+    tracemalloc.start()
+    try:
+        assert len(sr.load(tmp_path / "log.jsonl")) == 100
+        assert tracemalloc.get_traced_memory()[1] < 3 * 10**7
+    finally:
+        tracemalloc.stop()
+
+
+def test_one_wide_character_does_not_widen_a_file(tmp_path):
+    """As one text, a file with an emoji takes four times its size in memory."""
+    content = GOOD + ("q2,\U0001f600" + "x" * 10**8 + ",m,1,1\n").encode()
+    tracemalloc.start()
+    try:
+        assert opening._as_utf8(content, "log.csv") == (content, "")
+        assert tracemalloc.get_traced_memory()[1] < 1.5 * len(content)
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_header_has_a_limit(tmp_path, monkeypatch):
+    refused(tmp_path / "wide.csv", b"," * 10**6, "1,000,001 columns, more than 50,000; leave some out")
+    wide = json.dumps(ROW | {f"key {n}": 1 for n in range(60_000)})
+    refused(tmp_path / "wide.jsonl", wide.encode(), "columns, more than 50,000; leave some out")
+    monkeypatch.setattr(limits, "MOST_BYTES_OF_A_ROW", 2_000)
+    refused(
+        tmp_path / "long.csv", GOOD.splitlines()[0] + b"," + b"x" * 10_000, "line 1 is longer than .* MB; shorten it"
+    )
+    refused(
+        tmp_path / "quote.csv",
+        GOOD + b'q,"' + b"a b\n" * 1_000,
+        "line 3 is longer than .* a quote that is never closed",
+    )
+
+
+@pytest.mark.parametrize("kind", ["text", "bytes", "list"])
+def test_a_text_that_is_repeated_in_parquet_is_kept_once(tmp_path, kind):
+    """200 MB of one prompt, a few KB in the file; a list of such texts is not read."""
     columns = {name: [value] * 2_000 for name, value in ROW.items()} | {"query_id": [str(n) for n in range(2_000)]}
-    columns["prompt"] = pa.DictionaryArray.from_arrays(pa.array([0] * 2_000), pa.array(["p" * 10**5]))
-    pq.write_table(pa.table(columns), tmp_path / "log.parquet")
+    value = {"text": "p" * 10**5, "bytes": b"p" * 10**5, "list": ["p" * 10**5]}[kind]
+    columns["trace" if kind == "list" else "prompt"] = pa.chunked_array([pa.array([value] * 20)] * 100)
+    pq.write_table(pa.table(columns), tmp_path / "log.parquet", row_group_size=2_000)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     work = sr.load(tmp_path / "log.parquet")
+    assert work.prompts[0][0] == "p"
     assert len({id(prompt) for prompt in work.prompts}) == 1
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 150_000  # KB

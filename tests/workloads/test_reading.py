@@ -3,6 +3,7 @@
 import gzip
 import json
 import logging
+import time
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import saverouter as sr
-from saverouter.workloads.tables import limits
+from saverouter.workloads.tables import limits, opening
 
 ROWS = [
     ("q1", "Say «hello» to José", "gpt", "1", "0.002"),
@@ -140,6 +141,10 @@ def test_a_header_that_means_one_of_ours_is_offered_and_not_taken(tmp_path):
     with pytest.raises(sr.SaveRouterError, match=rf"lacks columns .*those called 'id', 'question'\?.* {remedy}"):
         sr.load(path)
     assert same(sr.load(path, columns={"query_id": "id", "prompt": "question"}), sr.from_frame(table()))
+    theirs = {"query_id": "Run ID", "prompt": "Inputs", "quality": "Feedback Score", "cost": "Total Cost"}
+    frame = table().rename(columns=theirs).assign(**{"Prompt Tokens": 1, "Completion Tokens": 2})
+    with pytest.raises(sr.SaveRouterError, match="those called 'Run ID', 'Inputs', 'Feedback Score', 'Total Cost'"):
+        sr.from_frame(frame)  # tokens are there, but a cost is too
     path = csv(table().rename(columns={"model": "llm"}), tmp_path / "log.csv")
     with pytest.raises(sr.SaveRouterError, match=r"lacks column 'model' \(is it the one called 'llm'\?\)"):
         sr.load(path)
@@ -155,6 +160,79 @@ def test_further_columns_are_ignored_with_one_notice(tmp_path, caplog):
                 "split(by='time', column=...) can use created_at")  # fmt: skip
     assert caplog.messages == [f"log.csv: {sentence}"] and sentence in work.provenance
     np.testing.assert_array_equal(work.quality, sr.from_frame(table()).quality)
+
+
+@pytest.mark.parametrize("kind", ["csv", "gz", "utf-16", "tsv"])
+def test_rows_at_the_end_in_which_nothing_is_written_are_none(tmp_path, kind):
+    """Spreadsheets leave them behind."""
+    separator, encoding = "\t" if kind == "tsv" else ",", "utf-16" if kind == "utf-16" else "utf-8"
+    rows = table().assign(cost=["0.002", "0.0001", "0.003", None], quality=["1", "0", "0.5", None])
+    text = rows.to_csv(index=False, sep=separator, lineterminator="\r\n")
+    text += f"{separator * 4}\r\n  \r\n\r\n{separator * 4}"
+    path = tmp_path / ("log.csv.gz" if kind == "gz" else "log.csv")
+    path.write_bytes(gzip.compress(text.encode()) if kind == "gz" else text.encode(encoding))
+    assert same(sr.load(path), sr.from_frame(rows))
+
+
+def test_a_row_of_spaces_is_named(tmp_path):
+    path = csv(table(), tmp_path / "log.csv")
+    path.write_bytes(path.read_bytes() + b"  \nq3,p,gpt,1,1\n")
+    with pytest.raises(sr.SaveRouterError, match="log.csv, line 8 has 1 column and the header 5"):
+        sr.load(path)
+
+
+@pytest.mark.parametrize("column", ["model", "query_id"])
+@pytest.mark.parametrize("word", ["nan", "None", "NULL", "<NA>"])
+def test_a_word_that_stands_for_nothing_is_no_name(column, word):
+    """What a script writes for a missing name would be a further model, silently."""
+    rows = table()
+    rows.loc[1, column] = word
+    with pytest.raises(sr.SaveRouterError, match=f"row 2 .*: {column} is '{word}', which stands for nothing; fill it"):
+        sr.from_frame(rows)
+    assert sr.from_frame(table().assign(prompt=word, task=word)).prompts[0] == word
+
+
+@pytest.mark.parametrize("column", ["model", "query_id", "task"])
+def test_half_a_character_in_a_name_is_refused(tmp_path, column):
+    row = {"query_id": "q", "prompt": "p", "model": "m", "task": "t", "quality": 1, "cost": 1, column: "x\ud83d"}
+    (tmp_path / "log.jsonl").write_text(json.dumps(row))
+    with pytest.raises(
+        sr.SaveRouterError, match=f"log.jsonl, line 1: {column} is .*, which was cut within a character"
+    ):
+        sr.load(tmp_path / "log.jsonl")
+
+
+@pytest.mark.parametrize("lacks", ["quality", "cost"])
+def test_a_model_of_a_wide_table_with_half_of_its_columns_is_refused(lacks):
+    """A slip in a header would drop a model, silently."""
+    wide = pd.DataFrame({"prompt": ["p"], "quality:a": [1], "cost:a": [1], "quality:b": [0], "cost:b": [1]})
+    with pytest.raises(sr.SaveRouterError, match=rf"lacks column '{lacks}:b' \(is it the one called '{lacks[1:]}:b'"):
+        sr.from_frame(wide.rename(columns={f"{lacks}:b": f"{lacks[1:]}:b"}))
+
+
+def test_texts_that_are_kept_as_bytes(tmp_path):
+    frame = table()
+    for column in ("query_id", "prompt", "model", "cost"):
+        frame[column] = frame[column].map(str.encode)
+    frame.to_parquet(tmp_path / "log.parquet")
+    assert same(sr.load(tmp_path / "log.parquet"), sr.from_frame(table())) and same(
+        sr.from_frame(frame), sr.from_frame(table())
+    )
+    with pytest.raises(sr.SaveRouterError, match="column 'prompt': a bytes is no text"):
+        sr.from_frame(table().assign(prompt=b"\xff"))
+
+
+def test_lists_in_parquet_are_refused_by_name(tmp_path):
+    table().assign(prompt=[["a", "b"]] * 4, tools=[{"x": 1}] * 4).to_parquet(tmp_path / "log.parquet")
+    with pytest.raises(sr.SaveRouterError, match="log.parquet, column 'prompt': a list is no text; join its parts"):
+        sr.load(tmp_path / "log.parquet")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-16-be", "cp1252"])
+def test_an_encoding_is_undone_part_by_part(tmp_path, monkeypatch, encoding):
+    monkeypatch.setattr(opening, "PART", 7)  # which cuts characters
+    frame = table().replace("gpt", "gpt é" if encoding == "cp1252" else "gpt é😀")
+    assert same(sr.load(csv(frame, tmp_path / "log.csv", encoding)), sr.from_frame(frame))
 
 
 def test_names_of_models_are_stripped():
@@ -268,3 +346,13 @@ def test_lines_are_those_of_an_editor(tmp_path):
 def test_what_is_built_in_takes_no_options_of_a_table(option, name):
     with pytest.raises(sr.SaveRouterError, match=f"{next(iter(option))} is for a table of your own; {name}"):
         sr.load(name, **option)
+
+
+def test_two_hundred_thousand_rows_take_seconds(tmp_path):
+    place = np.arange(200_000)
+    rows = {"query_id": place // 10, "prompt": "prompt " + pd.Series(place // 10).astype(str), "model": place % 10}
+    frame = pd.DataFrame({**rows, "quality": place % 2, "cost": place / 7, "created_at": "2026-01-31T10:00:00Z"})
+    start = time.perf_counter()
+    work = sr.load(csv(frame, tmp_path / "log.csv"))
+    assert time.perf_counter() - start < 10 and work.quality.shape == (20_000, 10)  # a second, where nobody else works
+    np.testing.assert_array_equal(work.cost.ravel(), frame["cost"])

@@ -119,6 +119,23 @@ def test_costs_come_from_tokens_and_prices(names):
     np.testing.assert_allclose(sr.from_frame(wide, prices=PRICES).cost, 2.5e-5)
 
 
+@pytest.mark.parametrize("written, meant", [
+    (["1,234", "20", "5"], [1234, 20, 5]), (["1.234,0", "20", "1.000"], [1234, 20, 1000]), (["1.234.567", "2.000", "5"],
+    [1234567, 2000, 5]), (["12.5", "20.0", "1000.0"], [12.5, 20, 1000]), ([12.125, 20, 5], [12.125, 20, 5]),
+])  # fmt: skip
+def test_tokens_as_people_write_them(written, meant):
+    work = sr.from_frame(log(cost=(), input_tokens=written, output_tokens=0), prices={"m": (1, 1)})
+    np.testing.assert_array_equal(work.cost[:, 0], meant)
+
+
+def test_a_point_within_tokens_may_part_thousands():
+    """1.234 tokens would be a thousandth of what they are in half of Europe."""
+    with pytest.raises(
+        sr.SaveRouterError, match="row 2 .*: input_tokens of query 'q1' is '1.234'; expected 1234 or 1.234"
+    ):
+        sr.from_frame(log(cost=(), input_tokens=["950", "1.234", "20"], output_tokens=1), prices={"m": (1, 1)})
+
+
 def test_prices_and_tokens_are_checked():
     frame = log(cost=()).assign(input_tokens=1, output_tokens=[1, 2, -3])
     for options, message in (
@@ -146,7 +163,7 @@ def test_rows_without_a_number_are_unavailable_pairs():
 def test_columns_in_time_are_kept():
     more = {
         "created_at": ["2026-01-31T12:00:00Z", "2026-01-31T13:00:00+02:00", "2026/02/01"],
-        "day": pd.to_datetime(["2026-01-31", None, "2026-02-01"]), "turn": ["3", "", "1"], "latency": [0.5, 0.25, 1],
+        "day": pd.to_datetime(["2026-01-31", None, "2026-02-01"]), "turn": ["3", "N/A", "1"], "latency": [0.5, 0.25, 1],
         "american": ["01/02/2026", "02/02/2026", "03/02/2026"], "flag": [True, False, True], "user": ["7", "x", "8"],
         "nested": [[1], [2], [3]], "nothing": None, "odd": [np.inf, 1, 2],
     }  # fmt: skip

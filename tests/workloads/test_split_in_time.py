@@ -24,6 +24,21 @@ def test_equal_prompts_of_a_users_table_stay_on_one_side(repeats):
     assert "240 queries repeat the prompt of another; a split keeps equal prompts together" in repeats.provenance
 
 
+def test_prompts_that_differ_in_spaces_and_case_only_are_equal():
+    """The text encoder gives them one vector, so a router would have seen its test."""
+    once = long_frame(make_workload(n=60, models=3, with_vectors=False))
+    again = {"upper": str.upper, "spaces": "{} \n".format, "more spaces": lambda text: text.replace(" ", "  ")}
+    rows = [once.assign(query_id=once["query_id"] + f"-{n}", prompt=once["prompt"].map(f)) for n, f in again.items()]
+    work = sr.from_frame(pd.concat([once, *rows]))
+    for seed in range(5):
+        train, test = work.split(seed=seed)
+        assert not {" ".join(p.lower().split()) for p in train.prompts} & {
+            " ".join(p.lower().split()) for p in test.prompts
+        }
+        assert len(train) == 48
+    assert "180 queries repeat the prompt of another; a split keeps equal prompts together" in work.provenance
+
+
 def test_the_papers_split_stays_available_by_name(repeats):
     train, test = repeats.split(together=False)
     order = np.random.RandomState(42).permutation(300)
@@ -91,7 +106,9 @@ def test_a_split_by_time_says_what_it_needs(work, options, message):
     log = replace(work, name="log", moments={"created_at": np.arange(300), "turn": turn})
     with pytest.raises(sr.SaveRouterError, match=message):
         log.split(**options)
-    with pytest.raises(sr.SaveRouterError, match="small has no columns of numbers or dates"):
+    with pytest.raises(
+        sr.SaveRouterError, match="small has no columns of numbers or dates .* write dates as 2026-01-31"
+    ):
         work.split(by="time", column="created_at")
 
 

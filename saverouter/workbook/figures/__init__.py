@@ -3,7 +3,7 @@
 from .bills import frontier, margins, payback, saturation_curve
 from .choices import explained
 from .contests import seeds, strips, targets
-from .decisions import answers, bill_over_k, by_kind, chances, month, on_other_halves, plain
+from .decisions import answers, bill_over_k, by_kind, chances, month, on_other_halves
 from .look import (
     ACCENT,
     COLOURS,
@@ -55,7 +55,6 @@ __all__ = [
     "payback",
     "payback_over_splits",
     "paybacks",
-    "plain",
     "queries_axis",
     "race",
     "saturation_curve",

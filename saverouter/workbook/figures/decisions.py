@@ -19,7 +19,7 @@ LONGEST = 26  # characters of a model's name beside a bar or above a column
 WARNING = "#c2403a"
 
 
-def plain(model: str) -> str:
+def short_name(model: str) -> str:
     """A model's name without its maker, no longer than fits."""
     name = model.rpartition("/")[2] or model
     return name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
@@ -39,9 +39,9 @@ def month(found: Decision, ax: Axes | None = None) -> Axes:
         return nothing(ax, str(found))
     scale = found.monthly / found.month
     saved, low, high = (scale * value for value in found.saved)
-    bars = [(f"{plain(found.reference)} alone", found.bill, GREY)]
+    bars = [(f"{short_name(found.reference)} alone", found.bill, GREY)]
     if found.action in ("route", "replace"):
-        name = "SaveRouter, certified" if found.action == "route" else f"{plain(found.policy.model)} alone"
+        name = "SaveRouter, certified" if found.action == "route" else f"{short_name(found.policy.model)} alone"
         bars.append((name, found.bill - saved, ACCENT))
     for place, (name, bill, shade) in enumerate(bars):
         ax.barh(-place, bill, height=0.6, color=shade)
@@ -65,7 +65,7 @@ def by_kind(table: pd.DataFrame, reference: str, ax: Axes | None = None) -> Axes
     widest = max(5.0, np.nanquantile(np.abs(table.to_numpy()), 0.9))
     sns.heatmap(table, ax=ax, cmap="RdBu", center=0, vmin=-widest, vmax=widest, annot=True, fmt="+.0f", cbar=False,
                 linewidths=1, annot_kws={"fontsize": 9})  # fmt: skip
-    names = [plain(model) + (" ◂ today" if model == reference else "") for model in table.columns]
+    names = [short_name(model) + (" ◂ today" if model == reference else "") for model in table.columns]
     ax.set_xticklabels(names, rotation=35, ha="right", fontsize=9)
     ax.set_yticklabels(
         [label if len(label) <= 34 else f"{label[:33]}…" for label in table.index], fontsize=9, rotation=0
@@ -99,7 +99,8 @@ def chances(found: Decision, chosen: Result | None, ceiling: tuple[float, float]
     names = [(cost, gain, "oracle", "#009e73")]
     best = [one for one in inside if one[2] == base.model or not any(_beats(other, one) for other in singles)]
     names += [
-        (x, y, plain(model), INK) for x, y, model in sorted(best, key=lambda one: (one[2] != base.model, -one[1]))[:8]
+        (x, y, short_name(model), INK)
+        for x, y, model in sorted(best, key=lambda one: (one[2] != base.model, -one[1]))[:8]
     ]
     if found.action == "route":
         point = found.result.operating_point

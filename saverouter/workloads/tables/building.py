@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
 import pandas as pd
 
 from ...errors import SaveRouterError
@@ -33,11 +34,11 @@ def built(
     left = columns.left_out()
     in_time = moments({header: sheet.frame[place] for place, header in left.items()}, grid.query)
     told += notice(list(left.values()), list(in_time), sheet.name)
-    codes, texts = pd.factorize(grid.prompts)
-    repeated = len(texts) < len(codes)
+    codes, count = _repeats(grid.prompts)
+    repeated = count < len(codes)
     if repeated:
         told.append(
-            f"{len(codes) - len(texts):,} queries repeat the prompt of another; a split keeps equal prompts together"
+            f"{len(codes) - count:,} queries repeat the prompt of another; a split keeps equal prompts together"
         )
     try:
         return Workload(
@@ -50,11 +51,19 @@ def built(
         raise SaveRouterError(f"{sheet.at(row)}: {bad.thing}{bad.wrong}") from None
 
 
+def _repeats(prompts: np.ndarray) -> tuple[np.ndarray, int]:
+    """Prompts as numbers, and how many differ. Spaces and case do not count: the text encoder sees neither."""
+    codes, texts = pd.factorize(prompts)
+    plain = np.array([hash(" ".join(text.casefold().split())) for text in texts], dtype=np.int64)
+    alike, different = pd.factorize(plain)
+    return alike[codes], len(different)
+
+
 def _of_cost(columns: Columns, prices: Prices | None) -> dict[str, str]:
     """The columns that costs come from, and how each is read: costs themselves, or tokens."""
     names = {name.partition(":")[0] for name in columns.places}
     if prices is None:
-        if "cost" not in names and names.issuperset(TOKENS):
+        if "cost" not in names and names.issuperset(TOKENS) and columns.guess("cost") is None:
             example = columns.sheet.with_option('prices={"gpt": (2.5e-6, 1e-5)}')
             raise SaveRouterError(
                 f"{columns.sheet.name} lacks column 'cost', but has tokens; give (input, output) prices per token: {example}"

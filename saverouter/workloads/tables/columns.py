@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 
 import pandas as pd
@@ -19,10 +19,10 @@ OF_A_MODEL = ("quality", "cost", *TOKENS)  # in a wide table, before a colon and
 SAME = {"prompt_tokens": "input_tokens", "completion_tokens": "output_tokens"}
 # What others call them: offered in an error, never taken.
 OTHERS = {
-    "query_id": "id qid uid query_no question_id prompt_id request_id sample_id example_id item_id",
-    "prompt": "question query input text instruction request user_prompt input_text message messages",
+    "query_id": "id qid uid query_no question_id prompt_id request_id sample_id example_id item_id run_id trace_id",
+    "prompt": "question query input inputs text instruction request user_prompt input_text message messages",
     "model": "llm model_name model_id engine deployment candidate",
-    "quality": "score rating correct accuracy grade reward label performance stars is_correct judge_score",
+    "quality": "score rating correct accuracy grade reward label performance stars is_correct judge_score feedback_score",
     "cost": "price usd dollars cost_usd total_cost spend amount cost_in_usd",
     "task": "category dataset benchmark domain subject",
 }
@@ -58,9 +58,10 @@ class Columns:
     def __contains__(self, name: str) -> bool:
         return name in self.places
 
-    def of_models(self) -> list[str]:
-        """The models of a wide table, in their order."""
-        return [name.partition(":")[2] for name in self.places if name.startswith("quality:")]
+    def of_models(self, kinds: Iterable[str]) -> list[str]:
+        """The models of a wide table that have a column of one of these kinds, in their order."""
+        parts = (name.partition(":") for name in self.places)
+        return list(dict.fromkeys(model for kind, _, model in parts if model and kind in kinds))
 
     def take(self, name: str) -> pd.Series:
         """A column by our name."""

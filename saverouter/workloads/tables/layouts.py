@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -14,6 +15,9 @@ from .columns import Columns
 from .grid import Grid
 from .numbers import NotANumber, as_numbers
 from .sheet import Sheet, distinct
+
+NOTHING = {"", "nan", "none", "null", "<na>", "#n/a"}  # as others write a name that is missing
+HALF = re.compile(r"[\ud800-\udfff]")  # of a character: nothing can print or save it
 
 
 def long_grid(columns: Columns, kinds: dict[str, str], told: list[str]) -> Grid:
@@ -73,7 +77,7 @@ def _one_per_query(column, codes, values, query, first, ids, sheet) -> None:
 
 def wide_grid(columns: Columns, kinds: dict[str, str], told: list[str]) -> Grid:
     """One row per query. Without ``query_id``, rows are numbered."""
-    models, sheet = columns.of_models(), columns.sheet
+    models, sheet = columns.of_models(kinds), columns.sheet
     if not models:
         if columns.guess("model") or {"quality", "cost"} & set(columns.places):
             columns.need("query_id", "prompt", "model", *kinds)
@@ -139,10 +143,18 @@ def _names(columns: Columns, name: str, needed: bool = True) -> tuple[np.ndarray
     codes, values = _texts(columns, name)
     stripped, values = pd.factorize(np.array([value.strip() for value in values], dtype=object))
     codes = stripped[codes]
-    empty = np.flatnonzero(values == "")
-    if needed and len(empty):
-        row = int(np.flatnonzero(codes == empty[0])[0])
-        raise SaveRouterError(f"{columns.sheet.at(row)}: {name} is empty; fill it or drop the row")
+    for code, value in enumerate(values):
+        wrong = ""
+        if needed and value.lower() in NOTHING:
+            wrong = (
+                f"{value!r}, which stands for nothing; fill it or drop the row"
+                if value
+                else "empty; fill it or drop the row"
+            )
+        elif HALF.search(value):
+            wrong = f"{value!r:.80}, which was cut within a character; write it again"
+        if wrong:
+            raise SaveRouterError(f"{columns.sheet.at(int(np.argmax(codes == code)))}: {name} is {wrong}")
     return codes, values
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from .numbers import MISSING
 from .sheet import distinct, plain_numbers
 
 
@@ -30,7 +31,7 @@ def _ordered(values: pd.Series) -> np.ndarray | None:
             codes, texts = distinct(values)
         except ValueError:  # lists and the like
             return None
-        known = np.array([text.strip() != "" for text in texts], dtype=bool)
+        known = np.array([text.strip().lower() not in MISSING for text in texts], dtype=bool)
         some = texts[known]
         if not len(some) or _of_texts(some[:1]) is None or (of_some := _of_texts(some)) is None:
             return None

@@ -44,6 +44,8 @@ def as_numbers(values: pd.Series, kind: str) -> tuple[np.ndarray, set[str]]:
         return numbers, set()
     codes, texts = distinct(values)
     try:
+        if kind == "tokens" and any("." in text for text in texts):  # 1.234 may be more than a thousand
+            raise ValueError
         numbers, currencies = np.array([_plain(text) for text in texts], dtype=np.float64), set()
     except ValueError:
         try:
@@ -97,8 +99,9 @@ def _number(text: str, kind: str, commas: bool) -> float | None:
 
 
 def _commas_are_decimal(bare: list[str], texts: np.ndarray, kind: str) -> bool:
-    """Whether 0,85 stands for 0.85 in a column. A column in which "1,234" could be either is refused."""
-    if not any("," in text for text in bare):
+    """Whether 0,85 stands for 0.85 in a column. One in which "1,234" could be either is refused, or "1.234" tokens."""
+    unsure = "." if kind == "tokens" else ","
+    if not any("," in text or unsure in text for text in bare):
         return False
     decimal = thousands = either = None
     for place, text in enumerate(bare):
@@ -107,12 +110,12 @@ def _commas_are_decimal(bare: list[str], texts: np.ndarray, kind: str) -> bool:
             thousands = place if thousands is None else thousands
         elif comma and not point:
             decimal = place if decimal is None else decimal
-        elif "," in text and point:
+        elif unsure in text and point:
             either = place if either is None else either
     if decimal is not None and thousands is not None:
         clash = f"commas and points used one way, but the column has {texts[thousands]!r} too"
         raise NotANumber(decimal, texts[decimal], clash)
-    if either is not None and decimal is None and thousands is None and kind != "tokens":
-        meant = bare[either].replace(",", ""), bare[either].replace(",", ".")
+    if either is not None and decimal is None and thousands is None:
+        meant = bare[either].replace(unsure, ""), bare[either].replace(",", ".")
         raise NotANumber(either, texts[either], f"{meant[0]} or {meant[1]}, whichever is meant")
     return decimal is not None

@@ -20,7 +20,9 @@ from .rows import read_rows
 from .sheet import Sheet
 
 DELIMITED, ROWS = (".csv", ".tsv"), (".jsonl", ".ndjson", ".json")
+TEXTS = (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary, pa.types.is_large_binary)
 SPREADSHEETS = (".xlsx", ".xls", ".xlsm", ".xlsb", ".ods")
+PART = 2**24  # bytes
 READ = ".csv, .tsv, .jsonl, .ndjson or .json (also with .gz), or .parquet"
 MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 NOTES = {
@@ -77,15 +79,25 @@ def _content(path: Path) -> bytes:
 
 
 def _parquet(path: Path):
-    """Texts are read as categories: one that is repeated a million times is kept once, here as in the file."""
+    """Texts are read as categories: one that is repeated a million times is kept once, here as in the file.
+
+    Lists and the like are no text or number: they are left empty, however much they unpack to.
+    """
     about = pq.read_metadata(path)
     groups = [about.row_group(place) for place in range(about.num_row_groups)]
     limits.check_bytes(path.name, sum(group.total_byte_size for group in groups))
     cells = [group.column(place).num_values for group in groups for place in range(group.num_columns)]
     limits.check_cells(path.name, max(sum(cells), about.num_rows), 1)
     schema = about.schema.to_arrow_schema()
-    texts = [field.name for field in schema if pa.types.is_string(field.type) or pa.types.is_large_string(field.type)]
-    return pq.ParquetFile(path, read_dictionary=texts).read().to_pandas()
+    limits.check_bytes(
+        path.name,
+        about.num_rows * sum(field.type.byte_width for field in schema if pa.types.is_fixed_size_binary(field.type)),
+    )
+    texts = [field.name for field in schema if any(is_one(field.type) for is_one in TEXTS)]
+    nested = [field.name for field in schema if pa.types.is_nested(field.type)]
+    flat = [field.name for field in schema if field.name not in nested]
+    frame = pq.ParquetFile(path, read_dictionary=texts).read(flat if nested else None).to_pandas()
+    return frame.assign(**{name: [[]] * len(frame) for name in nested})
 
 
 def _as_utf8(content: bytes, name: str) -> tuple[bytes, str]:
@@ -93,10 +105,9 @@ def _as_utf8(content: bytes, name: str) -> tuple[bytes, str]:
     mark = next((mark for mark in MARKS if content.startswith(mark)), b"")
     for encoding in [MARKS[mark]] if mark else _likely(content):
         try:
-            text = content[len(mark) :].decode(encoding)
+            data = _recoded(content[len(mark) :], encoding)
         except UnicodeDecodeError:
             continue
-        data = content[len(mark) :] if encoding == "utf-8" else text.encode()
         if b"\0" in data:
             line = data.count(b"\n", 0, data.index(b"\0")) + 1
             raise SaveRouterError(f"{name}, line {line}: NUL characters; it is damaged or no text, export it again")
@@ -109,6 +120,15 @@ def _as_utf8(content: bytes, name: str) -> tuple[bytes, str]:
         f"{name}: its encoding was not recognised (tried UTF-8, UTF-16 and Windows-1252, also called Latin-1); save it as "
         "UTF-8, a CSV with comma, semicolon, tab or | between columns"
     )
+
+
+def _recoded(content: bytes, encoding: str) -> bytes:
+    """Text as UTF-8; what is in UTF-8 is only looked through. In parts: as one text it may take four times as much memory."""
+    decoder, parts = codecs.getincrementaldecoder(encoding)(), []
+    for start in range(0, len(content), PART):
+        text = decoder.decode(content[start : start + PART], final=start + PART >= len(content))
+        parts += [] if encoding == "utf-8" else [text.encode()]
+    return content if encoding == "utf-8" else b"".join(parts)
 
 
 def _likely(content: bytes) -> list[str]:

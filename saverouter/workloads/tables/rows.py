@@ -16,15 +16,17 @@ from .sheet import Sheet
 EXPECTED = 'expected one {"query_id": ..., ...} per line, or a list of them'
 DECODER = json.JSONDecoder()
 BATCH = 5_000
+UNREAD = {list: [], dict: {}}  # no text or number, so what is in them need not be kept
 
 
 def read_rows(data: bytes, name: str, call: str, note: str) -> Sheet:
     """JSON lines or a list of rows, given as UTF-8; which of the two, the first character says."""
     is_list = data.lstrip()[:1] == b"["
     lines, rows, columns = array("q"), [], {}
-    for line, row in _listed(data.decode(), name) if is_list else _lined(data, name):
+    for line, row in _listed(data, name) if is_list else _lined(data, name):
         if not isinstance(row, dict):
             raise SaveRouterError(f"{_place(name, line, len(lines))} is {row!r:.40}; {EXPECTED}")
+        row = {key: UNREAD.get(type(cell), cell) for key, cell in row.items()}
         lines.append(line or 0)
         rows.append(row)
         if len(rows) == BATCH:
@@ -78,31 +80,35 @@ def _lined(data: bytes, name: str) -> Iterator[tuple[int, object]]:
             yield number, value
 
 
-def _listed(text: str, name: str) -> Iterator[tuple[None, object]]:
+def _listed(data: bytes, name: str) -> Iterator[tuple[None, object]]:
     """The values of a list, taken from a window that moves along, so that one value cannot fill the memory."""
-    size, start, count = limits.MOST_BYTES_OF_A_ROW, text.index("[") + 1, 0
-    window = text[start : start + 2 * size]
+    size, start, count = limits.MOST_BYTES_OF_A_ROW, data.index(b"[") + 1, 0
+    window = _window(data, start)
     here = _after_spaces(window, 0)
     while count or window[here : here + 1] != "]":
         try:
             value, here = DECODER.raw_decode(window, here)
         except (ValueError, RecursionError) as error:
-            place, cut = _place(name, None, count), start + len(window) < len(text)
+            place, cut = _place(name, None, count), start + 2 * size < len(data)
             too_long = cut and not isinstance(error, RecursionError)
             raise SaveRouterError(_too_long(place) if too_long else _broken(place, error)) from error
         yield None, value
         count += 1
-        if here > size:
-            start, here = start + here, 0
-            window = text[start : start + 2 * size]
+        if here > size // 4:  # characters, of up to four bytes
+            start, here = start + len(window[:here].encode()), 0
+            window = _window(data, start)
         here = _after_spaces(window, here)
         if window[here : here + 1] == "]":
             break
         if window[here : here + 1] != ",":
             raise SaveRouterError(f"{_place(name, None, count - 1)}: no comma after it; {EXPECTED}")
         here = _after_spaces(window, here + 1)
-    if text[start + here + 1 :].strip():
+    if window[here + 1 :].strip() or data[start + 2 * size :].strip():
         raise SaveRouterError(f"{name} goes on after the end of its list; {EXPECTED}")
+
+
+def _window(data: bytes, start: int) -> str:
+    return data[start : start + 2 * limits.MOST_BYTES_OF_A_ROW].decode("utf-8", "ignore")  # its end may cut a character
 
 
 def _after_spaces(text: str, here: int) -> int:

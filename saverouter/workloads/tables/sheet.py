@@ -84,6 +84,9 @@ def _texts(values: pd.Series) -> np.ndarray:
 
 
 def _text(value: object) -> str:
-    if isinstance(value, (list, tuple, dict, set, np.ndarray)):
+    if isinstance(value, bytes):  # as some write texts into Parquet
+        with suppress(UnicodeDecodeError):
+            return value.decode()
+    if isinstance(value, (list, tuple, dict, set, np.ndarray, bytes)):
         raise SaveRouterError(f"a {type(value).__name__} is no text; join its parts into one")
     return str(value)
