@@ -118,10 +118,11 @@ lint: $(STAMP) ## ruff, and who may import whom: seconds
 	$(PY) -m ruff format --check --quiet saverouter tests benchmarks
 	$(VENV)/bin/lint-imports
 
-bench: $(STAMP) ## speed of every stage beside the authors' release, results compared, of the encoders and of a service: 9 minutes (QUICK=1 small, GROWTH=1 to 3M queries: 6 minutes, 9 GB)
+bench: $(STAMP) ## speed of every stage beside the authors' release, results compared, of the encoders, of a service and of live calls: 11 minutes (QUICK=1 small, GROWTH=1 to 3M queries: 6 minutes, 9 GB)
 	$(PY) benchmarks/$(if $(GROWTH),growth,stages).py $(if $(QUICK),--quick)
 	$(if $(GROWTH),,$(PY) benchmarks/encoders.py $(if $(QUICK),--queries 40))
 	$(if $(GROWTH),,$(PY) benchmarks/service.py $(if $(QUICK),--prompts 2000))
+	$(if $(GROWTH),,$(PY) benchmarks/live.py $(if $(QUICK),--calls 100))
 
 lab: $(STAMP) ## open the notebooks in JupyterLab
 	$(PY) -m jupyterlab --LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate notebooks

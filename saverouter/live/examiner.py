@@ -10,7 +10,7 @@ import numpy as np
 from ..files import digest_of
 from ..workloads.ledger import NO_OUTCOME
 from .account import Account, Hold
-from .judges import ModelJudge, Question, quality_of, name_of_judge
+from .judges import ModelJudge, Question, name_of_judge, quality_of
 from .ledger import Call, Request
 from .model import Model
 from .prices import BYTES_PER_TOKEN, PriceTable, size_of

@@ -19,7 +19,7 @@ from .account import Account, Patience
 from .budget import Budget
 from .client import OpenAIClient
 from .estimate import Estimate, estimate_of
-from .examiner import Appraiser, Examiner, Examined
+from .examiner import Appraiser, Examined, Examiner
 from .inputs import ids_of, pool_of, references_of
 from .judges import ModelJudge, Question, judge_of, name_of_judge, refuse_without_reference
 from .keys import Redacted

@@ -1,10 +1,13 @@
 """Calls over the loopback with the openai client: one request each, faults of every kind, and no key anywhere."""
 
 import logging
+import re
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import make_workload
 from provider import BILL, PRICE, Provider, serving
 from shop import PROMPTS, score
 
@@ -175,3 +178,16 @@ def test_no_key_is_written_or_shown(provider, ledger, caplog, capfd):
         assert not [secret for secret in secrets if secret in text]
     assert any("[key]" in text for text in said)
     assert caplog.text and len(provider.requests) >= 12
+
+
+def test_the_example_of_the_readme_runs(provider, ledger, monkeypatch):
+    page = (Path(sr.live.__file__).parent / "README.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n(.*?)```", page, re.S)
+    work = make_workload(n=120)
+    monkeypatch.chdir(ledger.parent)
+    provider.answer = lambda model, prompt: "yes" if model == "large" or prompt.endswith(("1", "2", "3")) else "no"
+    names = {"train": list(work.prompts[:60]), "fresh": list(work.prompts[60:])}
+    names |= {"references": ["yes"] * 60, "fresh_references": ["yes"] * 60}
+    exec(code.replace("http://localhost:8000/v1", provider.address), names)
+    assert names["certificate"].reference == "large" and len(names["work"]) > 60
+    assert names["feedback"].spent + names["other"].spent == pytest.approx(read_ledger(ledger).spent)
