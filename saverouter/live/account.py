@@ -101,7 +101,7 @@ class Account:
         try:
             task()
         except Exception as error:
-            self.stop(self.redacted.error(error))
+            self.stop(self.redacted.error(error, 1_000))
             if not isinstance(error, SaveRouterError):
                 raise
 
@@ -114,7 +114,7 @@ class Account:
 
     def report(self) -> SaveRouterError:
         """Why it stopped, what was spent, and how to go on."""
-        budget, currency, calls = self.budget, f" {self.prices.currency}".rstrip(), self.ledger.calls.values()
+        budget, currency, calls = self.budget, f" {self.prices.currency}".rstrip(), list(self.ledger.calls.values())
         unsure = sum(call.cost is None for known in calls for call in known)
         doubt = (
             f", and up to {budget.doubt:.6g} more may be billed for {unsure} calls without a certain result"

@@ -48,7 +48,7 @@ def answer_of(raw: object, names: tuple[str, ...]) -> Answer:
     if served not in names:
         return Answer(
             *found,
-            wrong=f"served by {served!r:.80}, asked for {names[0]!r}: declare it among aliases if that is the same",
+            wrong=f"served by {served!r}, asked for {names[0]!r}: declare it among aliases if that is the same",
         )
     if text is None:
         return Answer(*found, wrong="the response holds no text")

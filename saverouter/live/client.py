@@ -74,8 +74,7 @@ class OpenAIClient:
         try:
             return json.loads(body)
         except (ValueError, RecursionError):
-            start = bytes(body[:60]).decode("utf-8", "replace")
-            raise BadBody(f"the body is no JSON: {start!r}") from None
+            raise BadBody(f"the body is no JSON ({len(body):,} bytes)") from None
 
     def close(self) -> None:
         """Let connections go."""

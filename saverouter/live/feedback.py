@@ -220,8 +220,9 @@ class LiveFeedback(Feedback):
     def _charge(self, rows, columns, quality, cost) -> None:
         """A pair that is asked for again is answered from the ledger, for nothing."""
         pairs = list(zip(rows.tolist(), columns.tolist(), strict=True))
-        new = [place for place, pair in enumerate(pairs) if pair not in self._counted and pair not in pairs[:place]]
-        self._counted.update(pairs)
+        first = {pair: place for place, pair in reversed(list(enumerate(pairs)))}
+        new = sorted(place for pair, place in first.items() if pair not in self._counted)
+        self._counted.update(first)
         self._extra += sum(self._known[pairs[place]].extra for place in new)
         if new:
             super()._charge(rows[new], columns[new], quality[new], cost[new])

@@ -47,8 +47,9 @@ class Provider:
 
 
 def completion(provider, model, prompt, fault):
+    served = f"another {provider.keys[-1]}" if fault == "other model" else model
     body = {
-        "id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": "another" if fault == "other model" else model,
+        "id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": served,
         "choices": [{"index": 0, "finish_reason": "stop",
                      "message": {"role": "assistant", "content": provider.answer(model, prompt)}}],
         "usage": {"prompt_tokens": USAGE[0], "completion_tokens": USAGE[1], "total_tokens": sum(USAGE)},
