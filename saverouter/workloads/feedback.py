@@ -66,17 +66,17 @@ class Feedback(ABC):
     def __len__(self) -> int:
         return len(self.queries)
 
-    @property
-    def batch(self) -> int:
-        """How many queries choose at once, with what was known before any of them; 1 is the paper's rule."""
-        return 1
-
     def __repr__(self) -> str:
         bought = sum(len(rows) for rows, *_ in self._bought)
         return (
             f"<{type(self).__name__}: {len(self):,} queries x {len(self.models)} models, {bought:,} outcomes bought for "
             f"{self.spent:.6g}>"
         )
+
+    @property
+    def batch(self) -> int:
+        """How many queries SaveRouter lets choose at once where it is not told: one, which is the paper's rule."""
+        return 1
 
     @abstractmethod
     def _outcomes(self, rows: np.ndarray, models: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -99,13 +99,15 @@ class Feedback(ABC):
         rows, columns = np.broadcast_arrays(rows, columns)
         self._refuse_impossible(rows, columns)
         quality, cost = (np.asarray(values, dtype=np.float64) for values in self._outcomes(rows, columns))
-        known = (quality >= 0) & (quality <= 1) | (np.isnan(quality) if self.lacks else False)
-        sound = known & (cost >= 0) & np.isfinite(cost)
+        sound = self._are_sound(quality) & (cost >= 0) & np.isfinite(cost)
         if not sound.all():
             self._charge(rows[sound], columns[sound], quality[sound], cost[sound])  # paid for, whatever the others are
             self._refuse_outcome(*(part[~sound][0] for part in (rows, columns, quality, cost)))
         self._charge(rows.copy(), columns.copy(), quality, cost)
         return quality, cost
+
+    def _are_sound(self, quality: np.ndarray) -> np.ndarray:
+        return (quality >= 0) & (quality <= 1) | (np.isnan(quality) & self.lacks)
 
     def _charge(self, rows: np.ndarray, columns: np.ndarray, quality: np.ndarray, cost: np.ndarray) -> None:
         self._bought.append((rows, columns, quality, cost))
@@ -114,7 +116,7 @@ class Feedback(ABC):
     def _refuse_outcome(self, row: int, column: int, quality: float, cost: float) -> None:
         """One value that is none would reach every estimate."""
         what, value, expected = "quality", quality, "0..1: rescale what the judge says"
-        if 0 <= quality <= 1 or (self.lacks and np.isnan(quality)):
+        if self._are_sound(quality):
             what, value, expected = "cost", cost, "a finite number >= 0"
         raise SaveRouterError(
             f"the {what} of model {self.models[column]!r} for query {self._name(row)!r} came back as {value:g}; "

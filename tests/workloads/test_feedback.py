@@ -160,3 +160,16 @@ def test_queries_and_feedback_must_belong_together(work):
     train, test = work.split()
     with pytest.raises(sr.SaveRouterError, match="240 queries but feedback for 60"):
         sr.SaveRouter().fit(test.queries, train.feedback())
+
+
+def test_an_outcome_may_be_paid_for_and_missing_only_where_that_is_said(work):
+    class Lacking(Answers):
+        lacks = True
+
+    quality, cost = Lacking(work, quality=np.nan).reveal([0, 1, 2, 3], 1)
+    assert np.flatnonzero(np.isnan(quality)).tolist() == [2] and cost.sum() == pytest.approx(0.4)
+    with pytest.raises(sr.SaveRouterError, match="cost of model 'model-1' for query 'q2' came back as inf"):
+        Lacking(work, quality=np.nan, cost=np.inf).reveal([0, 1, 2, 3], 1)
+    with pytest.raises(sr.SaveRouterError, match="came back as 87"):
+        Lacking(work, quality=87).reveal([2], 1)
+    assert Lacking(work).batch == work.feedback().batch == 1
