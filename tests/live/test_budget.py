@@ -42,7 +42,7 @@ def play(ending, model):
 PRICES = st.floats(0, 1e-3, allow_subnormal=False)
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     prices=st.tuples(PRICES, PRICES, PRICES, PRICES),
     caps=st.lists(st.floats(0, 2.0), min_size=1, max_size=3),
@@ -76,7 +76,7 @@ def test_no_sequence_of_prices_failures_and_answers_exceeds_the_cap(
             highest = max(highest, cap)
             with buying(
                 path, Desk(say), PROMPTS[:5], models, judge=judge, prices=table, max_spend=cap, workers=workers,
-                resolve=resolve, patience=Patience(5.0, 3, 20.0, 6, 0.0),
+                resolve=resolve, patience=Patience(20.0, 3, 60.0, 6, 0.0),
             ) as feedback:  # fmt: skip
                 for rows in (np.arange(5), np.arange(3)):
                     try:

@@ -3,6 +3,7 @@
 import logging
 import re
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,8 @@ from saverouter.live.failures import wait_asked
 pytest.importorskip("openai")
 KEY = "sk-proj-SECRETsecret0123456789"
 KEYS = (KEY, "Zx81QplainKEY0123456789abcdef", "AIza-SECRETsecret_0123456789")
-HASTE = Patience(timeout=0.6, attempts=4, total=4.0, in_row=10, first_wait=0.01)
+CALM = Patience(timeout=20.0, attempts=4, total=60.0, in_row=10, first_wait=0.01)
+HASTE = replace(CALM, timeout=0.6)  # where a fault takes its time
 
 
 @pytest.fixture
@@ -38,7 +40,7 @@ def models(provider, **options):
 
 def buying(provider, ledger, **options):
     pool = options.pop("models", None) or models(provider)
-    given = dict(judge=score, prices=dict.fromkeys("ab", PRICE), max_spend=1.0, patience=HASTE, workers=4)
+    given = dict(judge=score, prices=dict.fromkeys("ab", PRICE), max_spend=1.0, patience=CALM, workers=4)
     return LiveFeedback(PROMPTS, pool, ledger=ledger, **(given | options))
 
 
@@ -85,9 +87,10 @@ def test_what_was_billed_is_kept_and_never_sent_again(provider, ledger, fault):
 def test_what_may_have_been_billed_stays_in_doubt(provider, ledger, fault):
     provider.script = [fault]
     start = time.monotonic()
-    with buying(provider, ledger) as feedback:
+    patience = HASTE if fault in ("late", "drip") else CALM
+    with buying(provider, ledger, patience=patience) as feedback:
         assert np.isnan(feedback.reveal([0], 0)[0][0])
-        assert time.monotonic() - start < 3 and len(provider.requests) == 1
+        assert time.monotonic() - start < 10 and len(provider.requests) == 1
         found = read_ledger(ledger)
         assert found.spent == 0 and found.possibly == feedback.spent > BILL and len(found.ambiguous) == 1
     with buying(provider, ledger) as feedback, pytest.raises(sr.SaveRouterError, match="resolve='retry'"):
@@ -122,7 +125,7 @@ def test_nobody_there(ledger, monkeypatch):
         pass
     nobody = [Model("a", max_tokens=5, endpoint=address, key="LIVE_TEST_KEY")]
     with LiveFeedback(
-        PROMPTS, nobody, judge=score, prices={"a": PRICE}, max_spend=1, patience=HASTE, ledger=ledger
+        PROMPTS, nobody, judge=score, prices={"a": PRICE}, max_spend=1, patience=CALM, ledger=ledger
     ) as feedback:
         with pytest.raises(sr.SaveRouterError, match="10 outcomes in a row cannot be used.*no connection"):
             feedback.reveal(np.arange(12), 0)
