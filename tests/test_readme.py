@@ -9,7 +9,7 @@ from conftest import long_frame, make_workload
 import saverouter as sr
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = [ROOT / name / "README.md" for name in (".", "saverouter/routers", "data", "benchmarks")]
+PAGES = [ROOT / name / "README.md" for name in (".", "saverouter/routers", "data", "benchmarks", "examples/gateway")]
 
 
 def test_the_readmes_examples_run(tmp_path, monkeypatch):

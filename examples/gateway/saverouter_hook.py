@@ -47,12 +47,20 @@ class SaveRouterHook(CustomLogger):
         data["model"] = self.names.get(chosen, chosen)
         if why:
             log.warning("%s: %s, the reference, serves this request (%s)", why, data["model"], call_type)
-        data.setdefault("litellm_metadata" if "litellm_metadata" in data else "metadata", {})[HEADER] = data["model"]
+        note(data)[HEADER] = data["model"]
         return data
 
     async def async_post_call_response_headers_hook(self, data, user_api_key_dict, response, **_):
-        noted = data.get("litellm_metadata") or data.get("metadata") or {}
-        return {HEADER: noted[HEADER]} if HEADER in noted else None
+        noted = note(data).get(HEADER)
+        return {HEADER: noted} if noted and noted == data.get("model") else None  # a caller may have written something
+
+
+def note(data: dict) -> dict:
+    """Where litellm keeps what it knows of a request; ``metadata`` is the caller's own, and goes upstream, on some paths."""
+    name = "litellm_metadata" if "litellm_metadata" in data else "metadata"
+    if not isinstance(data.get(name), dict):
+        data[name] = {}
+    return data[name]
 
 
 def text_of(said: object) -> str:

@@ -154,6 +154,17 @@ def test_fifty_requests_at_once_over_eight_threads(proxy, expected):
     ]
 
 
+def test_what_a_caller_writes_beside_it_changes_nothing(proxy, expected):
+    for metadata in ({"a": "b"}, {HEADER: "forged"}):
+        status, headers, _ = chat(proxy, PROMPTS[0], metadata=metadata)
+        assert (status, headers[HEADER]) == (200, expected[PROMPTS[0]])
+        status, headers, _ = chat(proxy, PROMPTS[0], "small", metadata=metadata)
+        assert status == 200 and HEADER not in headers
+    for metadata in (None, "x", []):
+        answers = [chat(proxy, PROMPTS[0], model, metadata=metadata)[0] for model in (VIRTUAL, expected[PROMPTS[0]])]
+        assert answers[0] == answers[1]
+
+
 def test_a_key_is_asked_for_as_before(proxy, upstream):
     upstream.asked.clear()
     messages = [{"role": "user", "content": "add the sum"}]

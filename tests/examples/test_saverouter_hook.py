@@ -127,6 +127,9 @@ def test_the_choice_is_noted_where_litellm_keeps_its_own(load):
     for own in ("metadata", "litellm_metadata"):
         data = asked(handler, messages=said(PROMPTS[0]), **{own: {"user": "x"}})
         assert data[own] == {"user": "x", HEADER: data["model"]} and header(handler, data) == {HEADER: data["model"]}
+    assert header(handler, {"model": "m0", "metadata": {HEADER: "forged"}}) is None
+    for broken in (None, "x", []):
+        assert header(handler, asked(handler, messages=said(PROMPTS[0]), metadata=broken)) is not None
     data = asked(handler, messages=said(PROMPTS[0]), metadata={"sent": "on"}, litellm_metadata={})
     assert data["metadata"] == {"sent": "on"}  # it is the caller's, and goes upstream
 
