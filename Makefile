@@ -127,7 +127,7 @@ bench: $(STAMP) ## speed of every stage beside the authors' release, results com
 	$(if $(GROWTH),,$(PY) benchmarks/encoders.py $(if $(QUICK),--queries 40))
 	$(if $(GROWTH),,$(PY) benchmarks/service.py $(if $(QUICK),--prompts 2000))
 
-gateway-test: $(GATEWAY_STAMP) ## examples/gateway against a real proxy, in an environment of its own: 2 minutes and 1.7 GB at first, then 1 minute (LATENCY=1 measures it)
+gateway-test: $(GATEWAY_STAMP) ## examples/gateway against a real proxy, in an environment of its own: 3 to 5 minutes and 1.7 GB at first, then 1 minute (LATENCY=1 measures it)
 	$(GATEWAY)/bin/python -m pytest tests/examples/test_gateway.py
 	$(if $(LATENCY),$(GATEWAY)/bin/python benchmarks/gateway.py)
 
