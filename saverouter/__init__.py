@@ -11,7 +11,7 @@ From a workload to a verdict:
     print(sr.evaluate(router, test, supervision_cost=feedback.spent).verdict())
 
 The rooms of the house, each of which may use those before it:
-encoders, workloads, judging, routers, paper and scale, studies, workbook.
+encoders, workloads, judging and live, routers, paper and scale, studies, workbook.
 """
 
 from importlib import import_module
@@ -40,6 +40,8 @@ LATE["decide"] = ".studies.decision"
 
 def __getattr__(name: str):
     """Names of rooms that are loaded when they are first used: scikit-learn takes a second."""
+    if name == "live":
+        return import_module(".live", __name__)
     if name in LATE:
         globals()[name] = getattr(import_module(LATE[name], __name__), name)
         return globals()[name]

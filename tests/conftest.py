@@ -4,6 +4,7 @@ import functools
 import importlib.util
 import os
 import subprocess
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import pytest
 
 from saverouter import Workload
 from saverouter.studies import main_runs
-from saverouter.workloads import simulate
+from saverouter.workloads import ReplayFeedback, simulate
 
 
 def make_workload(n=300, models=5, tasks=4, *, missing=0.0, seed=0, with_vectors=True, flat_cost=False) -> Workload:
@@ -78,6 +79,13 @@ def own_cache(tmp_path, monkeypatch) -> Path:
     """An empty cache of the test's own."""
     monkeypatch.setenv("SAVEROUTER_CACHE", str(tmp_path))
     return tmp_path
+
+
+@pytest.fixture
+def ledger():
+    """Where a ledger may be written: on a disk that syncs at once, where there is one."""
+    with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as folder:
+        yield Path(folder) / "bought.sqlite"
 
 
 @pytest.fixture(scope="module")
@@ -158,6 +166,21 @@ def corrupted(work: Workload, keep: np.ndarray, seed=1) -> Workload:
     quality[change] = 1 - quality[change]
     cost[change] = rng.uniform(1, 100, change.sum())
     return replace(work, quality=quality, cost=cost)
+
+
+class Losing(ReplayFeedback):
+    """Recorded outcomes, some of which are paid for and never come back; each query keeps one. ``lost`` says which."""
+
+    lacks = True
+
+    def __init__(self, work: Workload, share=0.2, seed=0, lost=None):
+        if lost is None:
+            rng = np.random.default_rng(seed)
+            lost = rng.random(work.quality.shape) < share
+            kept = np.where(work.available, rng.random(work.quality.shape), -1).argmax(axis=1)
+            lost[np.arange(len(work)), kept] = False
+        self.lost = lost & work.available
+        super().__init__(work.queries, np.where(lost, np.nan, work.quality), work.cost)
 
 
 def long_frame(work: Workload) -> pd.DataFrame:

@@ -61,6 +61,16 @@ def test_a_service_is_watched(monkeypatch):
     sys.modules.pop("service", None)
 
 
+def test_live_calls_are_measured(monkeypatch):
+    pytest.importorskip("openai")
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    import live
+
+    table = live.compare(24, [1, 4], latency=0.01)
+    assert table["calls"].tolist() == [24, 24] and table["times faster"][0] == 1 and (table["seconds"] > 0).all()
+    sys.modules.pop("live", None)
+
+
 def test_growth_is_measured_and_drawn(bench):
     *_, growth, _ = bench
     frame = pd.DataFrame([growth.measure(size, models) for size, models in growth.QUICK[:2]])

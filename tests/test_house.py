@@ -23,6 +23,7 @@ HEAVY = (
     "papermill",
     "unearth",
     "pareto_bandit",
+    "openai",
 )
 # One name, many definitions by design: the converters of the original benchmarks, and command lines.
 PROTOCOL = {"convert", "main"}

@@ -9,12 +9,15 @@ from conftest import long_frame, make_workload
 import saverouter as sr
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = [ROOT / name / "README.md" for name in (".", "saverouter/routers", "data", "benchmarks")]
+PAGES = [
+    ROOT / name / "README.md"
+    for name in (".", "saverouter/routers", "data", "benchmarks", "saverouter/live", "examples/gateway")
+]
 
 
 def test_the_readmes_examples_run(tmp_path, monkeypatch):
     pages = [path.read_text(encoding="utf-8") for path in PAGES]
-    own_data, own_router = re.findall(r"```python\n(.*?)```", "".join(pages), re.S)
+    own_data, own_router, _ = re.findall(r"```python\n(.*?)```", "".join(pages), re.S)
     monkeypatch.chdir(tmp_path)
     long_frame(make_workload(n=200)).to_csv("my_outcomes.csv", index=False)
     names = {}

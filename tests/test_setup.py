@@ -14,6 +14,7 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parents[1]
 INPUTS = ("requirements.txt", "constraints.txt", "pyproject.toml")
+GATEWAY = "examples/gateway/requirements.txt"
 needs_make = pytest.mark.skipif(not shutil.which("make"), reason="make is not installed")
 
 
@@ -81,6 +82,8 @@ def copy(tmp_path):
     (folder / ".venv" / "bin").mkdir(parents=True)
     for name in ("Makefile", *INPUTS):
         shutil.copy(ROOT / name, folder)
+    (folder / GATEWAY).parent.mkdir(parents=True)
+    shutil.copy(ROOT / GATEWAY, folder / GATEWAY)
     pretend(folder, "exit 0")
     return folder
 
@@ -267,7 +270,8 @@ def test_an_unknown_variable_is_refused(copy, asked, named):
     "install", "reproduce PROFILE=smoke JOBS=1 WORKERS=1 PYTHON=python3 TORCH_ARGS= VENV=.venv SAVEROUTER_DATA=x FORCE=1",
     "reproduce NOTEBOOK=02 BENCHMARK=sprout SOURCE=original SETTINGS=release SEED=1", "reproduce OMP_NUM_THREADS=1 WORKLOAD=x",
     "decide DATA=x REFERENCE=a MONTHLY=2e6 MARGIN=1 CONFIDENCE=0.9 CURRENCY=EUR K=2", "install reproduce WORKLOAD=x",
-    "bench QUICK=1", "bench GROWTH=1", "measured FULL_SIZE=1", "lock UPGRADE=1", "refresh NOTEBOOK=00", "data BENCHMARK=x",
+    "bench QUICK=1", "bench GROWTH=1", "gateway-test", "gateway-test LATENCY=1",
+    "measured FULL_SIZE=1", "lock UPGRADE=1", "refresh NOTEBOOK=00", "data BENCHMARK=x",
     "smoke NOTEBOOK=00 bench QUICK=1", "clean-cache SAVEROUTER_CACHE=x", "help",
 ])  # fmt: skip
 def test_documented_variables_are_taken(copy, asked):

@@ -139,6 +139,9 @@ def certify(
         queries
     train : queries whose prompts set the steps of the path; no outcome of them is used. By default those that ``fit`` saw,
         which a router keeps in memory only: after loading or copying one, give them.
+
+    A query of which an outcome is missing counts as the worst case: the candidate failed and the reference did not. So the
+    promise holds whatever is missing; but where more outcomes are missing than the margin allows, little can be shown.
     """
     _refuse_question(router, reference, margin, confidence, bound)
     queries, train = Queries.of(queries), training_queries(router, train, "certify")
@@ -169,7 +172,8 @@ def certify_single(
 ) -> Certificate:  # fmt: skip
     """Whether one model alone stays within a margin of the model in use: a certificate whose path has one step.
 
-    Queries are fresh ones, as in ``certify``; those that cannot have both models do not count. Whoever asks this and
+    Queries are fresh ones, as in ``certify``; those that cannot have both models do not count, and those of which an outcome
+    is missing count as lost. Whoever asks this and
     ``certify`` on the same queries shares the confidence out: for 90% of both together, 95% each.
     """
     models = tuple(feedback.models)

@@ -2,6 +2,11 @@
 
 Policies are nested: a query that one policy switches is switched by all cheaper ones, to the same model. Two outcomes per
 query therefore serve the whole path, and queries that no policy switches are zeros that cost nothing.
+
+Where one of the two outcomes is missing though it was paid for, the query counts as lost: the candidate as 0, the reference
+as 1. No other values in their place would certify less, or give the same queries a lower bound: what is higher raises the sum
+by more than it can add to the scatter's part of the bound. ("guarded": where the mean difference is above -1/z, which is -78
+points at 90%; below that nothing is certified anyway.)
 """
 
 from __future__ import annotations
@@ -18,6 +23,7 @@ from .policies import Switch
 STEPS = 100
 FIRST_STEP_WITHOUT_MARGIN = 30  # without a margin, a handful of switched queries proves nothing
 FIRST_LOOK = 250
+LOST = -1.0  # the difference where an outcome is missing: the worst there can be
 PATH = {"threshold": float, "share": float, "estimate": float, "bound": float, "decided": str}
 
 
@@ -84,6 +90,7 @@ class Walk:
             asked = np.concatenate([self.other[new], np.full(len(new), self.reference)])
             quality = feedback.reveal(np.tile(self.rows[new], 2), asked)[0]
             gains, size = quality[: len(new)] - quality[len(new) :], len(self.steps)
+            gains = np.where(np.isnan(gains), LOST, gains)
             self.difference[new] = gains
             self.sums += np.cumsum(np.bincount(self.level[new], gains, size))
             self.squares += np.cumsum(np.bincount(self.level[new], gains**2, size))

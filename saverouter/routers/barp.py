@@ -71,10 +71,12 @@ class BaRP(Router):
                     chance = log_chance.exp()
                     arms = torch.multinomial(chance.detach(), 1)
                     quality, cost = feedback.reveal(rows.numpy(), arms[:, 0].numpy())
-                    relative = paid.relative(arms[:, 0].numpy(), cost)
+                    came, relative = np.isfinite(quality), np.zeros(len(cost))
+                    relative[came] = paid.relative(arms[came, 0].numpy(), cost[came])
                     reward = weight[:, 0] * tensor(quality) - (1 - weight[:, 0]) * tensor(relative)
                     surprise = -(chance * log_chance.masked_fill(shut[rows], 0.0)).sum(dim=1)
-                    learned = (reward - reward.mean()) * log_chance.gather(1, arms)[:, 0]
+                    lead = (reward - reward[came].mean()).nan_to_num()  # a missing answer is neither good nor bad
+                    learned = lead * log_chance.gather(1, arms)[:, 0]
                     optimiser.zero_grad(set_to_none=True)
                     (-learned - self.entropy * surprise).mean().backward()
                     optimiser.step()
@@ -147,7 +149,7 @@ class _RunningCosts:
         """Costs of new answers relative to the scale, at most 1. The new answers count in the scale."""
         self.sums += np.bincount(arms, weights=cost, minlength=len(self.sums))
         self.counts += np.bincount(arms, minlength=len(self.counts))
-        self.largest = max(self.largest, cost.max())
+        self.largest = max(self.largest, cost.max(initial=0.0))
         scale = self.scale()
         return np.minimum(cost / scale, 1) if scale > 0 else np.zeros(len(cost))
 

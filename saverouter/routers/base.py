@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from ..errors import SaveRouterError, number, one_of, seed_of, share, whole
 from ..files import keeping
 from ..judging import Certificate, Policy, masked, threshold_policies
-from ..workloads import Asked, Feedback, Queries, model_means
+from ..workloads import Asked, Feedback, Queries, came_back, model_means
 from .shared.explaining import Explanation, explain
 from .shared.saving import save_router
 
@@ -328,10 +328,11 @@ def buy_share(queries: Queries, feedback: Feedback, fraction: float, seed: int) 
 
 
 def buy(feedback: Feedback, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The pairs of an (n, M) mask, as (n, M) quality and cost with NaN elsewhere."""
+    """The pairs of an (n, M) mask, as (n, M) quality and cost with NaN elsewhere, and where an outcome is missing."""
     quality, cost = np.full(wanted.shape, np.nan), np.full(wanted.shape, np.nan)
     rows, models = np.nonzero(wanted)
-    quality[rows, models], cost[rows, models] = feedback.reveal(rows, models)
+    rows, models, *outcomes = came_back(rows, models, *feedback.reveal(rows, models))
+    quality[rows, models], cost[rows, models] = outcomes
     return quality, cost
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from ..errors import SaveRouterError, did_you_mean, seed_of, whole
+from .ledger import ledger_workload
 from .originals import LOADERS, load_original
 from .recorded import NAMES, load_recorded
 from .simulate import benchmarks, simulate
@@ -39,8 +40,8 @@ def load(
     ----------
     name : "recorded/sensebench" and its like (``saverouter.names()`` lists them; "paretobandit" is short for
         "recorded/paretobandit"), "simulated/routerbench", "original/routerbench" for the real one (fetch it first:
-        ``make data``), or the path of a CSV, TSV, JSON, JSONL or Parquet file; a file that is not found
-        is looked for in ``$SAVEROUTER_DATA``
+        ``make data``), or the path of a CSV, TSV, JSON, JSONL or Parquet file, or of a ledger of outcomes that were bought
+        live (``bought.sqlite``); a file that is not found is looked for in ``$SAVEROUTER_DATA``
     columns, scale, prices : how to read a file, as in ``saverouter.from_frame``, which says what a table must have
     size : number of queries; a simulated benchmark is generated at that size, anything else is sampled
     seed : of the simulation or of the sample; 0 unless given
@@ -60,6 +61,10 @@ def load(
         work = load_original(text.removeprefix("original/"))
     elif built_in:
         work = load_recorded(text.removeprefix("recorded/"))
+    elif text.endswith(".sqlite"):
+        if given := [option for option, value in options.items() if value is not None]:
+            raise SaveRouterError(f"{given[0]} is for a table; ledger {text!r} is complete without it, leave it out")
+        work = ledger_workload(_find(text))
     else:
         work = read_table(_find(text), **options)
     return work if size is None else sample(work, size, seed or 0)

@@ -35,6 +35,22 @@ def backed_off(sums: np.ndarray, counts: np.ndarray) -> np.ndarray:
     return np.divide(sums, counts, out=np.full(len(counts), everywhere), where=counts > 0)
 
 
+def came_back(rows: np.ndarray, models: np.ndarray, quality: np.ndarray, cost: np.ndarray) -> Bought:
+    """Purchases without those whose outcome is missing: what can be learnt from. Their cost stays on the meter."""
+    there = ~np.isnan(quality)
+    if len(there) and not there.any():
+        raise SaveRouterError(
+            f"none of the {len(there):,} outcomes that were bought came back, so that nothing can be learnt; they are paid for "
+            "all the same: see feedback.observations"
+        )
+    return rows[there], models[there], quality[there], cost[there]
+
+
+def at_once(queries: int) -> int:
+    """A batch that loses nothing by its size, as measured on recorded outcomes: a tenth of the queries, 128 at most."""
+    return max(1, min(128, queries // 10))
+
+
 def _whole(places: ArrayLike, what: str) -> np.ndarray:
     """Positions as whole numbers; a mask or a fraction is none."""
     found = np.atleast_1d(np.asarray(places))
@@ -50,9 +66,11 @@ class Feedback(ABC):
     would call the model and a judge.
 
     certified : whether a certificate was bought through it; none can be bought again
+    lacks : whether an outcome may be paid for and still be missing; its quality is NaN then
     """
 
     certified = False
+    lacks = False
 
     def __init__(self, queries: Queries, models: tuple[str, ...]):
         self.queries = queries
@@ -71,6 +89,11 @@ class Feedback(ABC):
             f"{self.spent:.6g}>"
         )
 
+    @property
+    def batch(self) -> int:
+        """How many queries SaveRouter lets choose at once where it is not told: one, which is the paper's rule."""
+        return 1
+
     @abstractmethod
     def _outcomes(self, rows: np.ndarray, models: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Quality and cost of the pairs."""
@@ -86,18 +109,22 @@ class Feedback(ABC):
         """Buy the outcomes of pairs, given as rows of the queries and models (positions or names).
 
         Either side may be a single value, which is paired with all of the other. Asking again for a
-        pair is another call to the model and is charged again; ``spent_distinct`` counts it once.
+        pair is another call to the model and is charged again; ``spent_distinct`` counts it once. Where the feedback
+        ``lacks`` outcomes, a missing one is charged too, and its quality is NaN.
         """
         rows, columns = _whole(query_rows, "query rows"), self._columns(models)
         rows, columns = np.broadcast_arrays(rows, columns)
         self._refuse_impossible(rows, columns)
         quality, cost = (np.asarray(values, dtype=np.float64) for values in self._outcomes(rows, columns))
-        sound = (quality >= 0) & (quality <= 1) & (cost >= 0) & np.isfinite(cost)
+        sound = self._are_sound(quality) & (cost >= 0) & np.isfinite(cost)
         if not sound.all():
             self._charge(rows[sound], columns[sound], quality[sound], cost[sound])  # paid for, whatever the others are
             self._refuse_outcome(*(part[~sound][0] for part in (rows, columns, quality, cost)))
         self._charge(rows.copy(), columns.copy(), quality, cost)
         return quality, cost
+
+    def _are_sound(self, quality: np.ndarray) -> np.ndarray:
+        return (quality >= 0) & (quality <= 1) | (np.isnan(quality) & self.lacks)
 
     def _charge(self, rows: np.ndarray, columns: np.ndarray, quality: np.ndarray, cost: np.ndarray) -> None:
         self._bought.append((rows, columns, quality, cost))
@@ -106,7 +133,7 @@ class Feedback(ABC):
     def _refuse_outcome(self, row: int, column: int, quality: float, cost: float) -> None:
         """One value that is none would reach every estimate."""
         what, value, expected = "quality", quality, "0..1: rescale what the judge says"
-        if 0 <= quality <= 1:
+        if self._are_sound(quality):
             what, value, expected = "cost", cost, "a finite number >= 0"
         raise SaveRouterError(
             f"the {what} of model {self.models[column]!r} for query {self._name(row)!r} came back as {value:g}; "
@@ -114,16 +141,21 @@ class Feedback(ABC):
         )
 
     def in_turn(
-        self, choose: Rule, passes: Passes, groups: np.ndarray, open_pairs: np.ndarray, options: np.ndarray
-    ) -> Bought:
+        self, choose: Rule, passes: Passes, groups: np.ndarray, open_pairs: np.ndarray, options: np.ndarray,
+        batch: int = 1,
+    ) -> Bought:  # fmt: skip
         """Buy one outcome after another, each chosen in the light of those before; rows, models, quality and cost.
 
-        ``choose(rng, is_open, counts, sums, model_counts, model_sums, options)`` names the next model for a query, or -1 for
-        none: from the models open to it, from how often each was bought and the sum of its qualities, in the query's
-        group and in all. It is written in the NumPy that numba compiles. ``passes`` are pairs of a generator and an order
-        of the queries; statistics start afresh in each, and a bought pair is closed in ``open_pairs`` for good.
+        ``choose(rng, is_open, tried, counts, sums, model_counts, model_sums, options)`` names the next model for a query, or
+        -1 for none: from the models open to it, from how often each was bought in the query's group, and from the number
+        and the sum of the qualities that were answered, in the group and in all. It is written in the NumPy that numba compiles.
+        ``passes`` are pairs of a generator and an order of the queries; statistics start afresh in each, and a bought pair
+        is closed in ``open_pairs`` for good.
+
+        The queries of a ``batch`` choose before any of them is answered, and are bought together. An outcome that is missing
+        (see ``lacks``) was tried and not answered: it never enters the sums, and is not among what is returned.
         """
-        return one_by_one(self, choose, passes, groups, open_pairs, options)
+        return one_by_one(self, choose, passes, groups, open_pairs, options, batch)
 
     def _columns(self, models) -> np.ndarray:
         columns = np.atleast_1d(np.asarray(models))
@@ -161,7 +193,7 @@ class Feedback(ABC):
 
     @property
     def observations(self) -> pd.DataFrame:
-        """What was bought, in order: row, query_id, model, quality, cost."""
+        """What was bought, in order: row, query_id, model, quality (NaN where it is missing), cost."""
         parts = self._bought or [(np.empty(0, int), np.empty(0, int), np.empty(0), np.empty(0))]
         rows, columns, quality, cost = (np.concatenate(part) for part in zip(*parts, strict=True))
         ids = rows.astype(str) if self.queries.ids is None else self.queries.ids[rows]
@@ -185,36 +217,45 @@ class ReplayFeedback(Feedback):
         return model_means(self._cost)
 
     def in_turn(
-        self, choose: Rule, passes: Passes, groups: np.ndarray, open_pairs: np.ndarray, options: np.ndarray
-    ) -> Bought:
+        self, choose: Rule, passes: Passes, groups: np.ndarray, open_pairs: np.ndarray, options: np.ndarray,
+        batch: int = 1,
+    ) -> Bought:  # fmt: skip
         parts = []
         for rng, order in passes:
-            models = replay_pass(choose, rng, order, groups, open_pairs, self._quality, options)
+            models = replay_pass(choose, rng, order, groups, open_pairs, self._quality, options, batch)
             parts.append((order[models >= 0], models[models >= 0]))
         rows, models = (np.concatenate(part) for part in zip(*parts, strict=True))
-        return (rows, models, *self.reveal(rows, models))
+        return came_back(rows, models, *self.reveal(rows, models))
 
 
 def one_by_one(
-    feedback: Feedback, choose: Rule, passes: Passes, groups: np.ndarray, open_pairs: np.ndarray, options: np.ndarray
-) -> Bought:
-    """``Feedback.in_turn`` for anything that can ``reveal``: buy an outcome, learn from it, choose the next."""
+    feedback: Feedback, choose: Rule, passes: Passes, groups: np.ndarray, open_pairs: np.ndarray, options: np.ndarray,
+    batch: int = 1,
+) -> Bought:  # fmt: skip
+    """``Feedback.in_turn`` for anything that can ``reveal``: buy for a batch of queries, learn from it, go on."""
     n_groups, size, bought = int(groups.max()) + 1, open_pairs.shape[1], []
     for rng, order in passes:
-        counts, sums = np.zeros((n_groups, size)), np.zeros((n_groups, size))
+        tried, counts, sums = np.zeros((3, n_groups, size))
         model_counts, model_sums = np.zeros(size), np.zeros(size)
-        for row in order:
-            group = groups[row]
-            with np.errstate(divide="ignore", invalid="ignore"):  # of models that are closed anyway
-                model = choose(rng, open_pairs[row], counts[group], sums[group], model_counts, model_sums, options)
-            if model < 0:
+        for start in range(0, len(order), batch):
+            pairs = []
+            for row in order[start : start + batch]:
+                known = counts[groups[row]], sums[groups[row]], model_counts, model_sums
+                with np.errstate(divide="ignore", invalid="ignore"):  # of models that are closed anyway
+                    model = choose(rng, open_pairs[row], tried[groups[row]], *known, options)
+                if model >= 0:
+                    pairs.append((row, model))
+                    open_pairs[row, model] = False
+                    tried[groups[row], model] += 1
+            if not pairs:
                 continue
-            quality, cost = feedback.reveal(np.array([row]), np.array([model]))
-            bought.append((row, model, quality[0], cost[0]))
-            open_pairs[row, model] = False
-            counts[group, model] += 1
-            sums[group, model] += quality[0]
-            model_counts[model] += 1
-            model_sums[model] += quality[0]
-    rows, models, quality, cost = (np.array(column) for column in zip(*bought, strict=True))
-    return rows, models, quality, cost
+            rows, models = np.array(pairs).T
+            bought.append((rows, models, *feedback.reveal(rows, models)))
+            for row, model, quality, _ in zip(*bought[-1], strict=True):
+                if np.isnan(quality):
+                    continue
+                counts[groups[row], model] += 1
+                sums[groups[row], model] += quality
+                model_counts[model] += 1
+                model_sums[model] += quality
+    return came_back(*(np.concatenate(column) for column in zip(*bought, strict=True)))

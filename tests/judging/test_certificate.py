@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from conftest import corrupted, make_workload
+from conftest import Losing, corrupted, make_workload
 from scipy.stats import binom, norm
 
 import saverouter as sr
-from saverouter.judging import certificate_from
+from saverouter.judging import certificate_from, certify_single
 from saverouter.judging.confidence import betting, guarded
 from saverouter.judging.path import FIRST_LOOK, STEPS, thresholds
 from saverouter.judging.policies import Always, Switch
@@ -152,6 +152,57 @@ def test_missing_pairs_are_heeded():
     everywhere = replace(found.policy, threshold=np.finfo(float).min) if isinstance(found.policy, Switch) else None
     routes = router.route(fresh.queries, policy=everywhere or found.policy)
     assert (routes[lonely] == "model-3").all() and (routes[~there] != "model-3").all()
+
+
+VALUES = {
+    "the true ones": lambda work, rng: work.quality,
+    "all failed": lambda work, rng: np.zeros_like(work.quality),
+    "all perfect": lambda work, rng: np.ones_like(work.quality),
+    "the reference failed": lambda work, rng: np.tile(np.eye(5)[3] == 0, (len(work), 1)).astype(float),
+    "drawn": lambda work, rng: rng.random(work.quality.shape),
+    "drawn again": lambda work, rng: rng.integers(2, size=work.quality.shape).astype(float),
+}
+
+
+@pytest.mark.parametrize("bound", ["guarded", "betting"])
+@pytest.mark.parametrize("lost, confidence", [(0.01, 0.9), (0.03, 0.9), (0.03, 0.999), (0.3, 0.9)])
+def test_no_value_in_place_of_a_missing_one_would_show_less(bound, lost, confidence):
+    """The worst case: a promise that holds with it holds whatever the missing outcomes were."""
+    router, learn, fresh, *_ = fitted(k=2, queries=3000, n=1500)
+    losing, again = Losing(fresh, lost, seed=2), {"train": learn.queries}
+    asked = {"reference": "model-3", "margin": 9, "confidence": confidence, "bound": bound}
+    found = sr.certify(copy.copy(router), fresh.queries, losing, **asked, **again)
+    single = certify_single("model-2", fresh.queries, Losing(fresh, lost, seed=2), **asked)
+    assert losing.observations["quality"].isna().any() and found.spent == losing.spent
+    rng, shown = np.random.default_rng(0), []
+    for values in VALUES.values():
+        filled = replace(fresh, quality=np.where(losing.lost, values(fresh, rng), fresh.quality))
+        other = sr.certify(copy.copy(router), filled.queries, filled.feedback(), **asked, **again)
+        known = found.path["bound"].notna()
+        assert other.path["bound"][known].notna().all()  # no policy is given up later for what is missing
+        if other.bought >= found.bought:  # where all goes well, betting is sure sooner and looks no further
+            assert (found.path["bound"][known] <= other.path["bound"][known] + 1e-9).all()
+        assert found.share <= other.share
+        one = certify_single("model-2", filled.queries, filled.feedback(), **asked)
+        assert single.share <= one.share
+        if single.path["bound"].notna().all() and one.bought >= single.bought:
+            assert single.path["bound"][0] <= one.path["bound"][0] + 1e-9
+        shown.append(other.share)
+    assert max(shown) > 0 and (lost < 0.3 or found.share < max(shown))
+
+
+def test_a_missing_outcome_is_a_lost_query():
+    """Of either side: as if the candidate had failed and the reference had not."""
+    _, _, fresh, *_ = fitted(n=600)
+    for column in (1, 3):
+        lost = np.zeros_like(fresh.available)
+        lost[:40, column] = True
+        found = certify_single("model-1", fresh.queries, Losing(fresh, lost=lost), reference="model-3", margin=60)
+        worst = fresh.quality.copy()
+        worst[:40, [1, 3]] = 0.0, 1.0
+        filled = replace(fresh, quality=worst)
+        same = certify_single("model-1", filled.queries, filled.feedback(), reference="model-3", margin=60)
+        assert found == same and found.share == 1
 
 
 def test_a_cheapest_reference_is_kept_for_nothing():

@@ -1,46 +1,57 @@
-"""What is bought: the compiled rule against a plain one, and the laws of the budget."""
+"""What is bought: the compiled rule against a plain one, alone and in batches, and the laws of the budget."""
 
 import numpy as np
 import pytest
-from conftest import make_workload
+from conftest import Losing, make_workload
 
 import saverouter as sr
 from saverouter.routers.saverouter.acquisition import RULES, acquire
-from saverouter.workloads.feedback import Feedback
+from saverouter.workloads import Feedback, at_once
 
 
-class AskedOneByOne(Feedback):
-    """Feedback as a live system gives it: no replay, an answer at a time."""
+class AskedLive(Feedback):
+    """Feedback as a live system gives it: no replay, a batch of answers at a time."""
 
-    def __init__(self, work):
+    batch = 1
+
+    def __init__(self, work, lost=False):
         super().__init__(work.queries, work.models)
-        self.work = work
+        self.quality, self.cost, self.sizes = np.where(lost, np.nan, work.quality), work.cost, []
+        self.lacks = bool(np.any(lost))
 
     def _outcomes(self, rows, models):
-        assert len(rows) == 1
-        return self.work.quality[rows, models], self.work.cost[rows, models]
+        self.sizes.append(len(rows))
+        return self.quality[rows, models], self.cost[rows, models]
 
 
-def plain(work, groups, k, policy="ucb", exploration=0.35, prior=10.0, seed=42):
-    """The rule of section 4.1 written down with numpy, a query at a time."""
+def plain(work, groups, k, policy="ucb", exploration=0.35, prior=10.0, seed=42, batch=1, lost=None):
+    """The rule of section 4.1 written down with numpy; ``tried`` runs ahead of the answers inside a batch."""
     n, models = work.quality.shape
     taken = np.zeros((n, models), dtype=bool)
+    lost = np.zeros((n, models), dtype=bool) if lost is None else lost
     for number in range(k):
         rng = np.random.default_rng(seed + 1009 * number)
-        count, total = np.zeros((groups.max() + 1, models)), np.zeros((groups.max() + 1, models))
-        for i in rng.permutation(n):
+        tried, count, total = np.zeros((3, groups.max() + 1, models))
+        waiting = []
+        for place, i in enumerate(rng.permutation(n)):
+            if place % batch == 0:
+                for g, m, quality in waiting:
+                    count[g, m] += 1
+                    total[g, m] += quality
+                waiting = []
             g, open_ = groups[i], np.flatnonzero(work.available[i] & ~taken[i])
             if not len(open_):
                 continue
-            untried = open_[count[g, open_] == 0]
+            untried = open_[tried[g, open_] == 0]
             if policy == "random":
                 m = rng.choice(open_)
             elif len(untried):
                 m = rng.choice(untried)
             else:
                 overall = (total.sum(0) + 1) / (count.sum(0) + 2)
-                capability = (total[g] + prior * overall) / (count[g] + prior)
-                bonus = exploration * np.sqrt(np.log(count[g].sum() + 1) / np.maximum(count[g], 1))
+                answers = count[g] + prior
+                capability = np.divide(total[g] + prior * overall, answers, out=overall.copy(), where=answers > 0)
+                bonus = exploration * np.sqrt(np.log(tried[g].sum() + 1) / np.maximum(tried[g], 1))
                 score = (
                     capability * (policy != "uncertainty")
                     + bonus * (policy != "capability")
@@ -48,8 +59,9 @@ def plain(work, groups, k, policy="ucb", exploration=0.35, prior=10.0, seed=42):
                 )
                 m = open_[np.argmax(score[open_])]
             taken[i, m] = True
-            count[g, m] += 1
-            total[g, m] += work.quality[i, m]
+            tried[g, m] += 1
+            if not lost[i, m]:
+                waiting.append((g, m, work.quality[i, m]))
     return taken
 
 
@@ -59,13 +71,59 @@ def mask(work, bought):
     return out
 
 
+BATCHES = (1, 2, 7, 32, 299, 1000)  # of 300 queries
+
+
 @pytest.mark.parametrize("policy", RULES)
 @pytest.mark.parametrize("missing", [0.0, 0.4])
-def test_the_compiled_rule_is_the_plain_one(policy, missing):
+@pytest.mark.parametrize("batch", BATCHES)
+def test_the_compiled_rule_is_the_plain_one(policy, missing, batch):
     work = make_workload(missing=missing, models=7)
     groups = np.unique(work.tasks.astype(str), return_inverse=True)[1]
-    bought = acquire(work.feedback(), groups, k=3, rule=policy)
-    np.testing.assert_array_equal(mask(work, bought), plain(work, groups, 3, policy))
+    for prior in (10.0, 0.0):  # without a prior, a model that waits for its first answer has no mean
+        bought = acquire(work.feedback(), groups, k=3, rule=policy, acquisition_prior=prior, batch=batch)
+        expected = plain(work, groups, 3, policy, prior=prior, batch=batch)
+        np.testing.assert_array_equal(mask(work, bought), expected)
+
+
+@pytest.mark.parametrize("policy", RULES)
+@pytest.mark.parametrize("batch", BATCHES)
+def test_missing_outcomes_were_tried_and_not_answered(masked_work, policy, batch):
+    groups = np.unique(masked_work.tasks.astype(str), return_inverse=True)[1]
+    replayed = Losing(masked_work)
+    live = AskedLive(masked_work, replayed.lost)
+    fast, slow = (acquire(feedback, groups, k=2, rule=policy, batch=batch) for feedback in (replayed, live))
+    for one, other in zip(fast, slow, strict=True):
+        np.testing.assert_array_equal(one, other)
+    taken = plain(masked_work, groups, 2, policy, batch=batch, lost=replayed.lost)
+    np.testing.assert_array_equal(mask(masked_work, fast), taken & ~replayed.lost)  # for learning: what was answered
+    assert np.isfinite(fast[2]).all() and (taken & replayed.lost).any()
+    for feedback in (replayed, live):  # on the bill: all of it
+        assert (
+            feedback.spent == pytest.approx(masked_work.cost[taken].sum()) and len(feedback.observations) == taken.sum()
+        )
+
+
+def test_a_model_that_never_answers_does_not_take_the_whole_coverage(work):
+    dead = np.zeros(work.quality.shape, dtype=bool)
+    dead[:, 0] = True
+    feedback = Losing(work, lost=dead)
+    acquire(feedback, np.zeros(len(work), dtype=int), k=1)
+    assert 1 <= (feedback.observations["model"] == "model-0").sum() < len(work) / 4
+    with pytest.raises(sr.SaveRouterError, match="none of the 300 outcomes that were bought came back"):
+        acquire(Losing(work, lost=np.ones_like(dead)), np.zeros(len(work), dtype=int), k=1)
+
+
+def test_random_purchases_need_no_answers(work):
+    groups = np.zeros(len(work), dtype=int)
+    alone, together = (mask(work, acquire(work.feedback(), groups, k=2, rule="random", batch=b)) for b in (1, 50))
+    np.testing.assert_array_equal(alone, together)
+
+
+def test_a_batch_spreads_over_models_that_wait(work):
+    """Purchases that wait count as tried: else all of a batch would go to the same model."""
+    waiting = acquire(work.feedback(), np.zeros(len(work), dtype=int), k=1, batch=len(work))
+    assert np.bincount(waiting[1], minlength=5).min() > len(work) / 10
 
 
 @pytest.mark.parametrize("policy", RULES)
@@ -83,14 +141,35 @@ def test_a_large_pool_and_a_bonus_of_any_size(policy):
 
 
 @pytest.mark.parametrize("policy", RULES)
-def test_live_feedback_buys_the_same(masked_work, policy):
+@pytest.mark.parametrize("batch", BATCHES)
+def test_live_feedback_buys_the_same(masked_work, policy, batch):
+    """A batch of queries is one request, and none spans two passes."""
     groups = np.unique(masked_work.tasks.astype(str), return_inverse=True)[1]
-    live = AskedOneByOne(masked_work)
+    live = AskedLive(masked_work)
     replayed = masked_work.feedback()
-    one_by_one = acquire(live, groups, k=2, rule=policy)
-    for slow, fast in zip(one_by_one, acquire(replayed, groups, k=2, rule=policy), strict=True):
+    one_by_one = acquire(live, groups, k=2, rule=policy, batch=batch)
+    for slow, fast in zip(one_by_one, acquire(replayed, groups, k=2, rule=policy, batch=batch), strict=True):
         np.testing.assert_array_equal(slow, fast)
     assert live.spent == pytest.approx(replayed.spent, rel=1e-12)
+    assert max(live.sizes) == min(batch, len(masked_work)) and len(live.sizes) <= 2 * -(-len(masked_work) // batch)
+
+
+def test_the_feedback_says_how_many_choose_at_once_unless_the_router_does(work):
+    class Patient(AskedLive):
+        batch = 25
+
+    assert work.feedback().batch == Feedback.batch.fget(None) == 1
+    for asked, size in ((None, 25), (1, 1), (40, 40)):
+        feedback = Patient(work)
+        router = sr.SaveRouter(k=1, batch=asked).fit(work.queries, feedback)
+        assert max(feedback.sizes) == size and router.get_params()["batch"] is asked
+    with pytest.raises(sr.SaveRouterError, match="batch is 0"):
+        Patient.batch = 0
+        sr.SaveRouter().fit(work.queries, Patient(work))
+
+
+def test_a_live_batch_is_a_tenth_of_the_queries_and_not_large():
+    assert [at_once(queries) for queries in (5, 19, 100, 1_279, 1_280, 90_000)] == [1, 1, 10, 127, 128, 128]
 
 
 @pytest.mark.parametrize("k", [1, 2, 5, 9])
@@ -126,6 +205,8 @@ def test_the_seed_decides(work):
     ({"policy": "greedy"}, "acquisition is 'greedy'"),
     ({"k": 0}, "k is 0; expected a whole number"),
     ({"k": 1.5}, "k is 1.5"),
+    ({"batch": 0}, "batch is 0; expected a whole number of queries that choose at once, at least 1"),
+    ({"batch": 1.5}, "batch is 1.5"),
     ({"grouping": "none"}, "grouping is 'none'"),
     ({"shrinkage": -1}, "shrinkage is -1"),
     ({"residual_ridge": np.nan}, "residual_ridge is nan"),

@@ -1,9 +1,11 @@
 """A model that joins the pool later: bought on its share of each group, the old pool as before."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import make_workload
+from conftest import Losing, make_workload
 
 import saverouter as sr
 from saverouter.routers.saverouter.acquisition import within_groups
@@ -61,3 +63,30 @@ def test_an_impossible_newcomer_is_refused_before_anything_is_bought(work, optio
     with pytest.raises(sr.SaveRouterError, match=message):
         sr.SaveRouter(**options).fit(work.queries, feedback)
     assert feedback.spent == 0
+
+
+def test_missing_outcomes_of_a_newcomer_are_paid_for_and_not_learnt_from(work):
+    train, test = work.split()
+    feedback = Losing(train, 0.4)
+    router = sr.SaveRouter(k=1, newcomer="model-1", newcomer_share=0.5).fit(train.queries, feedback)
+    bought, seen = feedback.observations, router.observations_
+    came = bought[bought["quality"].notna()]
+    assert 0 < len(came) < len(bought) and feedback.spent == pytest.approx(bought["cost"].sum())
+    assert len(seen.rows) == len(came) and np.isfinite(seen.quality).all()
+    assert (seen.models == 1).sum() == (came["model"] == "model-1").sum() < (bought["model"] == "model-1").sum()
+    assert np.isfinite(router.predict_quality(test.queries)).all()
+
+
+def test_missing_outcomes_of_an_added_model(work):
+    train, test = work.split()
+    whole = Losing(train, 0.4)
+    names = [name for name in train.models if name != "model-1"]
+    columns = [train.models.index(name) for name in names]
+    old = replace(train, models=names, quality=train.quality[:, columns], cost=train.cost[:, columns])
+    router = sr.SaveRouter(k=1).fit(old.queries, old.feedback())
+    more = router.add_model("model-1", train.queries, whole, share=0.5)
+    added = whole.observations
+    assert (more.observations_.models == 1).sum() == added["quality"].notna().sum() < len(added)
+    assert np.isfinite(more.predict_quality(test.queries)).all()
+    with pytest.raises(sr.SaveRouterError, match="none of the .* came back"):
+        router.add_model("model-1", train.queries, Losing(train, lost=np.ones_like(whole.lost)), share=0.5)

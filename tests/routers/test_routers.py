@@ -7,14 +7,14 @@ from functools import cache
 import numpy as np
 import pytest
 import torch
-from conftest import corrupted, make_workload
+from conftest import Losing, corrupted, make_workload
 from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
 import saverouter as sr
 from saverouter.encoders import minilm
 from saverouter.judging.operating_points import operating_points
-from saverouter.routers.base import PILOT
+from saverouter.routers.base import PILOT, DenseRouter
 from saverouter.routers.bounds import Random
 
 SHAPES = {
@@ -239,6 +239,37 @@ def test_any_feedback_with_the_two_methods_will_do(name):
     assert len(pilot) == len(set(pilot)) == train.available[sorted(rows)].sum()
     assert other.models_ == train.models
     assert points(other, test).equals(points(router, test))
+
+
+@pytest.mark.parametrize("shape", ["complete", "masked"])
+@every_router
+def test_what_is_missing_is_paid_for_and_not_learnt_from(name, shape):
+    """Outcomes that never came back are as good as unavailable ones, but for the bill."""
+    train, test = parts(shape)
+    feedback = Losing(train, seed=1)
+    router = sr.make_router(name, **QUICK.get(name, {})).fit(train.queries, feedback)
+    source = test if knows_outcomes(router) else test.queries
+    found = router.predict_quality(source), router.predict_cost(source)
+    assert all(np.isfinite(estimate).all() for estimate in found)
+    assert np.isfinite(sr.evaluate(router, test, supervision_cost=feedback.spent).peak_score)
+    bought = feedback.observations
+    assert feedback.spent == pytest.approx(bought["cost"].sum())
+    assert bought["quality"].isna().any() == (name not in NOTHING_BOUGHT)
+    if isinstance(router, DenseRouter):
+        hole = np.where(feedback.lost, np.nan, 1.0)
+        less = replace(train, quality=train.quality * hole, cost=train.cost * hole)
+        other = clone(router).fit(less.queries, less.feedback())
+        for estimate, expected in zip(found, (other.predict_quality(source), other.predict_cost(source)), strict=True):
+            np.testing.assert_array_equal(estimate, expected)
+
+
+@pytest.mark.parametrize("name", sorted(set(sr.ROUTERS) - NOTHING_BOUGHT - {"barp"}))
+def test_if_nothing_comes_back_a_router_says_so(name):
+    train, _ = parts("complete")
+    feedback = Losing(train, lost=np.ones_like(train.available))
+    with pytest.raises(sr.SaveRouterError, match="outcomes that were bought came back"):
+        sr.make_router(name).fit(train.queries, feedback)
+    assert feedback.spent > 0
 
 
 @cache

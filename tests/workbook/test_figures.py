@@ -181,3 +181,25 @@ def test_an_arrival_hides_nothing():
     for kind in ("SaveRouter, a tenth of its supervision", "SaveRouter, all of it", "best dense router"):
         assert shown.count(kind) == len(table)
     plt.close("all")
+
+
+def test_every_batch_size_is_drawn_in_every_panel():
+    sizes, measures = ("1", "8", "128", "a whole pass"), {"cost": "cost ratio", "saving": "certified saving"}
+    compared = pd.DataFrame([
+        {"workload": name, "size": size, "measure": measure, "difference": shift, "from": shift - 1, "to": shift + 1}
+        for name, shift in (("one", 0.2), ("two", 0.4), ("all", 0.3)) for size in sizes for measure in measures
+        if (name, measure) != ("two", "saving")
+    ])  # fmt: skip
+    figure = figures.batch_sizes(compared, measures, "all")
+    assert [ax.get_title(loc="left") for ax in figure.axes] == list(measures.values())
+    for ax, names in zip(figure.axes, (2, 1), strict=True):
+        ticks = [tick.get_text().replace("\n", " ") for tick in ax.get_xticklabels()]
+        assert ticks == list(sizes) and (np.diff(ax.get_xticks()) > 0).all() and ax.get_xscale() == "log"
+        dots = [line for line in ax.lines if line.get_label() == "one workload"]
+        assert [len(line.get_ydata()) for line in dots] == [names] * 3
+        spans = [line.get_ydata() for line in ax.lines if len(line.get_ydata()) == 2 and np.ptp(line.get_ydata()) == 2]
+        assert len(spans) == 3 and all(list(span) == [-0.7, 1.3] for span in spans)
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == [
+        "one workload",
+        "mean of the workloads, 95% interval",
+    ]

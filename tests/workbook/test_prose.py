@@ -8,7 +8,7 @@ from prose import ROOT, numbers, sentences, unfounded, unfounded_in_notebook
 from saverouter.workbook import notebooks
 
 PATHS = notebooks.all_notebooks()
-PAGES = [ROOT / name for name in ("README.md", "data/README.md", "benchmarks/README.md")]
+PAGES = [ROOT / name for name in ("README.md", "data/README.md", "benchmarks/README.md", "examples/gateway/README.md")]
 
 
 @pytest.mark.parametrize("path", PATHS, ids=[path.stem for path in PATHS])

@@ -4,14 +4,14 @@ from functools import partial
 
 import numpy as np
 import pytest
-from conftest import corrupted, make_workload
+from conftest import Losing, corrupted, make_workload
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
 import saverouter as sr
 from saverouter.routers.saverouter.acquisition import choose
-from saverouter.workloads import Feedback, ReplayFeedback, one_by_one
+from saverouter.workloads import Feedback, ReplayFeedback, Workload, one_by_one
 
 SMALL = make_workload(n=40, missing=0.2)
 
@@ -79,7 +79,7 @@ def test_the_replay_hands_out_nothing_but_what_was_bought(work):
     """A rule sees what was bought before, and the table is neither among its arguments nor on the meter."""
     groups, seen = np.zeros(len(work), dtype=np.int64), []
 
-    def watching(rng, is_open, counts, sums, model_counts, model_sums, options):
+    def watching(rng, is_open, tried, counts, sums, model_counts, model_sums, options):
         seen.append((is_open.shape, counts.sum(), sums.sum()))
         return np.argmax(is_open)
 
@@ -96,13 +96,15 @@ def test_the_replay_hands_out_nothing_but_what_was_bought(work):
     assert not any(value.flags.writeable for value in given)
 
 
-def test_the_compiled_replay_is_the_loop_it_stands_for(masked_work):
+@pytest.mark.parametrize("sold", [Workload.feedback, Losing])
+@pytest.mark.parametrize("batch", [1, 3, 64, 500])
+def test_the_compiled_replay_is_the_loop_it_stands_for(masked_work, batch, sold):
     groups = np.unique(masked_work.tasks.astype(str), return_inverse=True)[1]
     options = np.array([0, 0.35, 10.0])
     bought = []
-    for buy in (masked_work.feedback().in_turn, partial(one_by_one, masked_work.feedback())):
+    for buy in (sold(masked_work).in_turn, partial(one_by_one, sold(masked_work))):
         passes = ((rng, rng.permutation(len(groups))) for rng in map(np.random.default_rng, (1, 2)))
-        bought.append(buy(choose, passes, groups, masked_work.available.copy(), options))
+        bought.append(buy(choose, passes, groups, masked_work.available.copy(), options, batch))
     for fast, slow in zip(*bought, strict=True):
         np.testing.assert_array_equal(fast, slow)
 
@@ -140,6 +142,30 @@ def test_no_feedback_reveals_an_outcome_that_is_none(work, answer, message):
         sr.SaveRouter(k=5).fit(work.queries, train)
 
 
+@pytest.mark.parametrize("answer, message", [
+    ({"quality": 87}, "quality of model 'model-1' for query 'q2' came back as 87"),
+    ({"quality": np.inf}, "came back as inf"),
+    ({"quality": np.nan, "cost": np.nan}, "cost of model 'model-1' for query 'q2' came back as nan"),
+    ({"quality": np.nan, "cost": -1}, "cost of .* came back as -1"),
+])  # fmt: skip
+def test_where_outcomes_may_be_missing_all_else_is_refused_as_before(work, answer, message):
+    class Careless(Answers):
+        lacks = True
+
+    with pytest.raises(sr.SaveRouterError, match=message):
+        Careless(work, **answer).reveal([0, 1, 2, 3], 1)
+
+
+def test_a_missing_outcome_is_paid_for(work):
+    feedback = Losing(work, 0.3)
+    rows, models = np.nonzero(work.available)
+    quality, cost = feedback.reveal(rows, models)
+    np.testing.assert_array_equal(np.isnan(quality), feedback.lost[rows, models])
+    assert feedback.lost.any() and feedback.spent == pytest.approx(work.cost.sum())
+    assert feedback.spent_distinct == pytest.approx(work.cost.sum())
+    assert feedback.observations["quality"].isna().sum() == feedback.lost.sum()
+
+
 def test_a_replay_reveals_no_outcome_that_is_none(work):
     quality = work.quality.copy()
     quality[0, 0] = 87
@@ -160,3 +186,16 @@ def test_queries_and_feedback_must_belong_together(work):
     train, test = work.split()
     with pytest.raises(sr.SaveRouterError, match="240 queries but feedback for 60"):
         sr.SaveRouter().fit(test.queries, train.feedback())
+
+
+def test_an_outcome_may_be_paid_for_and_missing_only_where_that_is_said(work):
+    class Lacking(Answers):
+        lacks = True
+
+    quality, cost = Lacking(work, quality=np.nan).reveal([0, 1, 2, 3], 1)
+    assert np.flatnonzero(np.isnan(quality)).tolist() == [2] and cost.sum() == pytest.approx(0.4)
+    with pytest.raises(sr.SaveRouterError, match="cost of model 'model-1' for query 'q2' came back as inf"):
+        Lacking(work, quality=np.nan, cost=np.inf).reveal([0, 1, 2, 3], 1)
+    with pytest.raises(sr.SaveRouterError, match="came back as 87"):
+        Lacking(work, quality=87).reveal([2], 1)
+    assert Lacking(work).batch == work.feedback().batch == 1

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from ...encoders import MINILM_WIDTH, ResidualFeatures
 from ...errors import SaveRouterError, share
 from ...judging import masked, saverouter_policies
-from ...workloads import Asked, Feedback
+from ...workloads import Asked, Feedback, came_back
 from ..base import Router
 from ._ridge import predictions
 from .acquisition import acquire, within_groups
@@ -41,6 +41,8 @@ class SaveRouter(Router):
         on ``newcomer_share`` of each group's queries (at least one where there is any), drawn at random
     newcomer_share : the paper's sparse onboarding takes 0.1; 1 is full supervision of the newcomer
     residual_tolerance : at which the least-squares solver stops (the authors' release: 1e-4)
+    batch : queries that choose at once, with the answers known before them, so that a live feedback can ask many models at a
+        time; 1 is the paper's rule, None what the feedback prefers: 1 for recorded outcomes
     seed : of grouping and acquisition
     policy : the former name of ``acquisition``, which it overrides where it is given
 
@@ -55,7 +57,7 @@ class SaveRouter(Router):
         acquisition_prior: float = 10.0, prior_ridge: float = 10.0, shrinkage: float = 40.0,
         residual_ridge: float = 100.0, residual_scale: float = 2.0, min_observations: int = 8,
         newcomer: str | None = None, newcomer_share: float = 0.1, residual_tolerance: float = 1e-6, seed: int = 42,
-        policy: str | None = None,
+        batch: int | None = None, policy: str | None = None,
     ) -> None:  # fmt: skip
         self.k = k
         self.acquisition = acquisition
@@ -71,6 +73,7 @@ class SaveRouter(Router):
         self.newcomer_share = newcomer_share
         self.residual_tolerance = residual_tolerance
         self.seed = seed
+        self.batch = batch
         self.policy = policy
 
     def _fit(self, queries, feedback):
@@ -81,11 +84,12 @@ class SaveRouter(Router):
         bought = acquire(
             feedback, self.groups_, k=self.k, rule=self.policy or self.acquisition, exploration=self.exploration,
             acquisition_prior=self.acquisition_prior, seed=self.seed, available=available & ~arriving,
+            batch=self.batch,
         )  # fmt: skip
         if arriving.any():
             column = int(np.flatnonzero(arriving)[0])
             rows = within_groups(self.groups_, available[:, column], self.newcomer_share, self.seed)
-            later = (rows, np.full(len(rows), column), *feedback.reveal(rows, column))
+            later = came_back(rows, np.full(len(rows), column), *feedback.reveal(rows, column))
             bought = tuple(np.concatenate(pair) for pair in zip(bought, later, strict=True))
         self._learn(queries, *bought)
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from ...errors import SaveRouterError, did_you_mean, number, share
-from ...workloads import Asked, Feedback, Queries
+from ...workloads import Asked, Feedback, Queries, came_back
 from .acquisition import within_groups
 from .capability import UNSEEN_COST
 
@@ -78,7 +78,7 @@ def with_model(router, name: str, queries: Asked, feedback: Feedback, part: floa
             f"model {name!r} can be asked for none of the queries; give feedback that sells its outcomes"
         )
     rows = within_groups(router.groups_, available, part, router.seed)
-    bought = rows, np.full(len(rows), models.index(name)), *feedback.reveal(rows, sold.index(name))
+    bought = came_back(rows, np.full(len(rows), models.index(name)), *feedback.reveal(rows, sold.index(name)))
     seen, place = router.observations_, np.array([models.index(model) for model in router.models_])
     before = seen.rows, place[seen.models], seen.quality, seen.cost
     new = router._copied()

@@ -22,7 +22,7 @@ from .look import (
 from .parts import arrival_scores, budget, changes, variants
 from .promises import bills_over_fresh, certificate_path, differences
 from .races import hero, paybacks, race
-from .splits import ceilings, payback_over_splits, saved_by_traits, scores_over_budgets, verdicts
+from .splits import batch_sizes, ceilings, payback_over_splits, saved_by_traits, scores_over_budgets, verdicts
 
 __all__ = [
     "ACCENT",
@@ -32,6 +32,7 @@ __all__ = [
     "SOFT",
     "answers",
     "arrival_scores",
+    "batch_sizes",
     "bill_over_k",
     "bills_over_fresh",
     "budget",

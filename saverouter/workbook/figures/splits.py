@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ...paper.claims import FAILS, HOLDS
-from .look import ACCENT, GREY, INK, SOFT, colour, name_points, never_lane, queries_axis
+from .look import ACCENT, GREY, INK, SOFT, colour, legend_below, name_points, never_lane, panels, queries_axis
 
 KINDS = {  # column: name, marker, size, colour, filled
     "single": ("one single model", "D", 8, "#d55e00", True),
@@ -136,6 +136,38 @@ def saved_by_traits(table: pd.DataFrame, measures: Iterable[str], panels: Iterab
             (*point, _plain(name), shade) for point, name, shade in zip(points, table["workload"], shades, strict=True)
         ]
         name_points(panel, names, points)
+
+
+def batch_sizes(compared: pd.DataFrame, titles: dict[str, str], everywhere: str) -> Figure:
+    """What changes if many queries choose at once, a panel per measure: the paired difference from one at a time.
+
+    ``compared`` is the frame of ``batches.against_one_at_a_time``, ``titles`` its measures in words, and ``everywhere`` the name
+    of its mean over workloads, drawn with its interval. Sizes that are no numbers lie in a lane beyond the others' log axis.
+    """
+    sizes = [size for size in dict.fromkeys(compared["size"]) if size != "1"]
+    last = max(int(size) for size in sizes if size.isdigit())
+    lane = [size for size in sizes if not size.isdigit()]
+    places = {size: last * 9.0 ** (1 + lane.index(size)) if size in lane else int(size) for size in sizes}
+    end = 4 * max(places.values())
+    figure, axes = panels(titles, height=3.3)
+    for measure, ax in axes.items():
+        ax.axhline(0, color=INK, lw=1)
+        ax.axvspan(3 * last, end, color="#f1f3f5", lw=0, zorder=0)
+        ax.plot(1, 0, "o", ms=8, color=ACCENT, zorder=4)
+        for size, x in places.items():
+            rows = compared[(compared["measure"] == measure) & (compared["size"] == size)].set_index("workload")
+            others, mean = rows.drop(everywhere)["difference"], rows.loc[everywhere]
+            ax.plot([0.75 * x] * len(others), others, "o", ms=4.5, color=GREY, ls="", label="one workload")
+            ax.plot([x, x], [mean["from"], mean["to"]], color=ACCENT, lw=2.2)
+            ax.plot(x, mean["difference"], "o", ms=8, color=ACCENT, ls="", label="mean of the workloads, 95% interval")
+        ax.set(xscale="log", xlim=(0.6, end), xlabel="queries that choose at once")
+        names = ["1", *(size if len(size) < 9 else "\n".join(size.rsplit(" ", 1)) for size in sizes)]
+        ax.set_xticks([1, *places.values()], names, fontsize=9)
+        ax.minorticks_off()
+        ax.grid(False, axis="x")
+        ax.set_title(titles[measure], loc="left", fontsize=11, color=INK)
+    legend_below(figure, 2)
+    return figure
 
 
 def _plain(name: str) -> str:
