@@ -12,8 +12,9 @@ from .feedback import LiveFeedback
 from .judges import ChoiceLetter, Contains, ExactMatch, Matches, ModelJudge, Numeric, Question, judge_model
 from .model import Model
 from .prices import PriceTable
+from .rehearsal import Rehearsal
 
 __all__ = [
     "BadBody", "ChoiceLetter", "Contains", "Estimate", "ExactMatch", "LedgerContents", "LiveFeedback", "Matches", "Model",
-    "ModelJudge", "Numeric", "OutOfTime", "Patience", "PriceTable", "Question", "judge_model", "read_ledger",
+    "ModelJudge", "Numeric", "OutOfTime", "Patience", "PriceTable", "Question", "Rehearsal", "judge_model", "read_ledger",
 ]  # fmt: skip

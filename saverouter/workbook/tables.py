@@ -185,7 +185,7 @@ def folded(summary: str, *parts: HTML) -> HTML:
 
 def _escaped(write):
     """A Styler leaves what a formatter returns as it is, so that text is escaped here."""
-    return lambda value: escape(write(value))
+    return lambda value: escape(value if isinstance(value, str) else write(value))
 
 
 def _label(label) -> str:

@@ -96,6 +96,11 @@ def test_a_winner_is_marked_only_where_there_is_one():
     assert "row0_col1" not in twice.partition("</style>")[0]
 
 
+def test_text_in_a_column_of_numbers_is_written_as_it_is():
+    shown = tables.pretty(pd.DataFrame({"points above": ["0.1 (<b>)", 0.25], "bought": ["half", 0.5]}))
+    assert all(text in shown.data for text in ("0.1 (&lt;b&gt;)", ">0.2<", ">half<", ">50%<"))
+
+
 def test_names_stay_text_and_tables_fold():
     hostile = pd.DataFrame({"model": ["<script>alert(1)</script>"]}, index=["<b>x</b>"])
     html = tables.folded("Show <it>", tables.pretty(hostile, "a <caption>")).data

@@ -21,6 +21,7 @@ from .look import (
 )
 from .parts import arrival_scores, budget, changes, variants
 from .promises import bills_over_fresh, certificate_path, differences
+from .purchases import money_over_time
 from .races import hero, paybacks, race
 from .splits import batch_sizes, ceilings, payback_over_splits, saved_by_traits, scores_over_budgets, verdicts
 
@@ -49,6 +50,7 @@ __all__ = [
     "hero",
     "legend_below",
     "margins",
+    "money_over_time",
     "month",
     "never_lane",
     "on_other_halves",
