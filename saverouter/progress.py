@@ -12,9 +12,11 @@ import logging
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TextIO
+
+from .errors import SaveRouterError
 
 log = logging.getLogger("saverouter")
 EVERY = 5.0  # seconds between two reports
@@ -84,6 +86,18 @@ class Progress:
             self._below = display(Pretty(message), display_id=True)
         else:
             self._below.update(Pretty(message))
+
+
+def exit_status(command: Callable[[], int | None], kept: str = "nothing was kept") -> int:
+    """Of a command line: what the command gives, 2 for input that cannot be used, 130 where it was interrupted."""
+    try:
+        return command() or 0
+    except SaveRouterError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print(f"interrupted: {kept}", file=sys.stderr)
+        return 130
 
 
 def watched() -> bool:

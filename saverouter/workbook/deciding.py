@@ -12,8 +12,7 @@ import sys
 from pathlib import Path
 
 from ..encoders import foreseen
-from ..errors import SaveRouterError
-from ..progress import duration, listening, say
+from ..progress import duration, exit_status, listening, say
 from ..studies.decision import decide, refuse_question
 from ..workloads import Workload, load
 from .inputs import safe_name
@@ -29,15 +28,9 @@ ASKED = ("reference", "monthly", "margin", "confidence", "currency", "k")
 def main(arguments: list[str] | None = None) -> int:
     """Exit status: 0 all fine, 1 the report failed, 2 unusable input, 130 interrupted."""
     options = commands().parse_args(arguments)
+    work = answered if options.report is None else reported
     with listening(sys.stderr):
-        try:
-            return reported(options) if options.report is not None else answered(options)
-        except SaveRouterError as error:
-            print(f"error: {error}", file=sys.stderr)
-            return 2
-        except KeyboardInterrupt:
-            print("interrupted: what was encoded is kept; the same command goes on from there", file=sys.stderr)
-            return 130
+        return exit_status(lambda: work(options), "what was encoded is kept; the same command goes on from there")
 
 
 def commands() -> argparse.ArgumentParser:

@@ -19,6 +19,7 @@ import pandas as pd
 from ..errors import SaveRouterError
 from ..files import atomic_path, data_folder
 from ..paper import published
+from ..progress import exit_status
 from ..studies import designs, scenarios, splits
 from . import figures, front, jobs, notebooks
 from .outputs import as_text
@@ -39,15 +40,10 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("--to", type=Path, default=data_folder() / "measured", help="folder to write to")
     options = parser.parse_args(arguments)
-    try:
-        if options.full_size or options.halves:
-            full_size(options.to) if options.full_size else advice_on_halves(options.to)
-        else:
-            from_report(options.report, options.to)
-    except SaveRouterError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    return 0
+    if options.full_size or options.halves:
+        work = full_size if options.full_size else advice_on_halves
+        return exit_status(lambda: work(options.to))
+    return exit_status(lambda: from_report(options.report, options.to))
 
 
 def full_size(to: Path) -> None:

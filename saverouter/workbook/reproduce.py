@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 from ..errors import SaveRouterError
-from ..progress import duration, listening, say
+from ..progress import duration, exit_status, listening, say
 from ..studies import PROFILES, profile
 from . import notebooks, runner
 from .jobs import ROOT, Job, plan_jobs
@@ -25,6 +25,7 @@ from .jobs import ROOT, Job, plan_jobs
 MINUTES: dict[str, tuple[float, float, float]] = {
     "00": (0.5, 2, 2), "01": (0.3, 1, 1), "02": (0.3, 1, 2), "03": (0.3, 0.5, 0.5), "04": (0.5, 3, 6), "05": (0.2, 0.2, 0.5),
     "06": (0.2, 0.5, 1), "07": (0.5, 3, 30), "08": (1, 7, 47), "09": (1.5, 7, 14), "10": (0.5, 5, 8),
+    "11": (0.3, 0.5, 0.5), "12": (0.5, 1.5, 2),
 }  # fmt: skip
 # Those runs: eleven routers on four benchmarks, computed once for the notebooks that show them.
 SHARED, SHARED_BY = (1.5, 10.0, 80.0), ("02", "05", "06", "07")
@@ -35,25 +36,18 @@ MEGABYTES = (200, 1_300, 4_500)
 def main(arguments: list[str] | None = None) -> int:
     """Exit status: 0 all fine, 1 a notebook failed, 2 unusable arguments, 130 interrupted."""
     options = parser().parse_args(arguments)
-    with listening(sys.stdout):
-        return _main(options)
-
-
-def _main(options: argparse.Namespace) -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that files and kernels are cleared away
-    try:
-        selected = notebooks.select(_split(options.notebook), options.notebooks)
-        if options.list:
-            return list_notebooks(selected)
-        if options.refresh:
-            return refresh_all(selected, notebooks.TWINS if options.notebooks == notebooks.NOTEBOOKS else None)
-        return reproduce(selected, options)
-    except SaveRouterError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("interrupted: what had finished is kept; the same command goes on from there", file=sys.stderr)
-        return 130
+    with listening(sys.stdout):
+        return exit_status(lambda: _asked(options), "what had finished is kept; the same command goes on from there")
+
+
+def _asked(options: argparse.Namespace) -> int:
+    selected = notebooks.select(_split(options.notebook), options.notebooks)
+    if options.list:
+        return list_notebooks(selected)
+    if options.refresh:
+        return refresh_all(selected, notebooks.TWINS if options.notebooks == notebooks.NOTEBOOKS else None)
+    return reproduce(selected, options)
 
 
 def parser() -> argparse.ArgumentParser:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import SaveRouterError
-from ...progress import listening, say
+from ...progress import exit_status, listening, say
 from ..registry import Source, checked, download_folder, find, sources, trust
 
 ALSO = {"mmrbench": ("clip",)}  # pictures need an encoder
@@ -33,17 +33,13 @@ def main(arguments: list[str] | None = None) -> int:
     chosen = [name for entry in parser.parse_args(arguments).benchmark for name in entry.replace(",", " ").split()]
     if not chosen or "all" in chosen:
         chosen = [name for name in known if name != "clip"]
-    try:
-        with listening(sys.stdout):
-            for part in dict.fromkeys(part for name in chosen for part in (name, *ALSO.get(name, ()))):
-                fetch(part)
-    except SaveRouterError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("interrupted: what was fetched is kept; the same command goes on from there", file=sys.stderr)
-        return 130
-    return 0
+    with listening(sys.stdout):
+        return exit_status(lambda: _fetch_all(chosen), "what was fetched is kept; the same command goes on from there")
+
+
+def _fetch_all(chosen: list[str]) -> None:
+    for part in dict.fromkeys(part for name in chosen for part in (name, *ALSO.get(name, ()))):
+        fetch(part)
 
 
 def fetch(benchmark: str, say: Callable[[str], None] = say) -> list[Path]:
