@@ -136,9 +136,9 @@ def budgets(found: Decision, ks: Sequence[int] | None = None) -> pd.DataFrame:
     """SaveRouter over K on the same training and test queries: what supervision costs and what serving saves at the margin.
 
     Operating points are chosen on the test. ``saving`` is a share of the reference's cost with its interval; ``bill`` is that
-    of a year, supervision included, relative to the reference's.
+    of a year, supervision included, relative to the reference's. Empty where there is no answer, or no bill to save from.
     """
-    if found.router is None:
+    if found.router is None or not found.result.reference.cost:
         return pd.DataFrame(columns=BUDGETS)
     size, rows = len(found.test.models), []
     ks = sorted({1, 2, 4, found.k, round(size / 2), size} & set(range(1, size + 1))) if ks is None else ks
@@ -213,7 +213,9 @@ def asked_again(found: Decision, chosen: Result, monthly: float, margin: float, 
 
 
 def break_even(found: Decision) -> float:
-    """The price of the reference, relative to today's, at which the certified policy saves nothing any more."""
+    """The price of the reference, relative to today's, at which the certified policy saves nothing any more; NaN for none."""
+    if found.result is None:
+        return np.nan
     point, price = found.result.operating_point, found.result.reference.cost
     kept = price - point["reference_cost"]
     return float((point["cost"] - point["reference_cost"]) / kept) if kept > 0 else np.nan

@@ -1,4 +1,4 @@
-"""Notebook 00 on tables that differ from the default: its cells run, and what they say is true of any data."""
+"""Notebooks 00 and 11 on tables that differ from the default: cells run, and what they say is true of any data."""
 
 import contextlib
 import io
@@ -7,13 +7,13 @@ from dataclasses import replace
 import matplotlib
 import numpy as np
 import pytest
-from conftest import make_workload
+from conftest import EASY_AND_HARD, by_kind, make_workload
 
 from saverouter.studies import experiments
 from saverouter.workbook import notebooks
 
 matplotlib.use("Agg")
-PATH = notebooks.select(["00"])[0]
+QUICKSTART, DECISION = notebooks.select(["00", "11"])
 FEW = make_workload(n=60, models=3, seed=2)
 
 
@@ -51,15 +51,31 @@ TABLES = {
 }
 
 
-def run(work, monkeypatch):
-    """What the notebook printed on a workload, and its names afterwards."""
+def one_model_a_query(work):
+    """As in a log of production."""
+    asked = np.arange(len(work))[:, None] % len(work.models) == np.arange(len(work.models))
+    return replace(work, **{kind: np.where(asked, getattr(work, kind), np.nan) for kind in ("quality", "cost")})
+
+
+LARGE = {
+    "a router": by_kind(EASY_AND_HARD, (0.001, 0.01), n=4_000),
+    "one cheaper model": by_kind([[0.5, 0.97, 0.97]] * 2, (0.0001, 0.001, 0.01), n=3_000, tasks=None),
+    "a log": one_model_a_query(make_workload(n=400, models=3)),
+    "gaps": make_workload(n=500, models=4, missing=0.2),
+    "five queries": make_workload(n=5, models=2),
+}
+
+
+def run(work, monkeypatch, path=QUICKSTART, **settings):
+    """What a notebook printed on a workload, and its names afterwards."""
     import matplotlib.pyplot as plt
 
-    monkeypatch.setattr(experiments, "workload", lambda *_: work)
+    monkeypatch.setattr(experiments, "workload", lambda *_, **__: work)
     names, printed = {}, io.StringIO()
     with contextlib.redirect_stdout(printed):
-        for cell in notebooks.read_notebook(PATH).cells:
+        for cell in notebooks.read_notebook(path).cells:
             if cell.cell_type == "code" and "watermark()" not in cell.source:
+                names.update(settings)  # the parameters cell comes before what reads them
                 exec(compile(cell.source.replace("plt.show()", "titles = [*globals().get('titles', []), title]")
                              if "title = " in cell.source else cell.source, cell.id, "exec"), names)  # fmt: skip
     plt.close("all")
@@ -80,6 +96,20 @@ def test_the_quickstart_runs_on_any_valid_table(kind, monkeypatch, own_cache):
         assert names["result"].operating_point is None and "does not reach" in printed
     if kind == "no task column":
         assert "no task labels" in printed
+
+
+@pytest.mark.parametrize("kind", [*TABLES, *LARGE])
+@pytest.mark.filterwarnings("ignore:FigureCanvasAgg is non-interactive")
+def test_the_decision_runs_on_any_valid_table(kind, monkeypatch, own_cache):
+    asked = {"halves": 2, "margin": 2.0, "monthly": 10_000, "reference": "m2" if kind == "one cheaper model" else None}
+    printed, names = run((TABLES | LARGE)[kind], monkeypatch, DECISION, **asked)
+    assert "all checks hold" in printed and "nan" not in printed and str(names["found"]) in printed
+    titles = names["titles"]
+    assert len(titles) >= 3 and not [title for title in titles if "inf" in title or "nan" in title]
+    expected = {"a router": "route", "one cheaper model": "replace", "a log": "no answer", "five queries": "no answer"}
+    assert names["found"].action == expected.get(kind, names["found"].action)
+    if names["found"].action == "no answer":
+        assert "No answer: " in printed and names["other"]["saved"].eq(0).all()
 
 
 def test_costs_are_dollars_only_where_the_data_say_so(monkeypatch, own_cache):

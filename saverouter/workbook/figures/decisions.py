@@ -127,7 +127,7 @@ def bill_over_k(table: pd.DataFrame, chosen: int, ax: Axes | None = None) -> Axe
     """What is left of a year's bill over K, with its interval, and supervision on top; the K that was taken has the accent."""
     ax = ax or plt.subplots(figsize=(8, 3.4))[1]
     if table.empty:
-        return nothing(ax, "No router was fitted.")
+        return nothing(ax, "There is no router, or no bill that it could lower.")
     places = np.arange(len(table))
     serving = 1 - table["saving"]
     ax.bar(places, serving, width=0.55, color=[ACCENT if k == chosen else GREY for k in table["k"]])
