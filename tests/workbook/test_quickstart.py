@@ -99,7 +99,7 @@ def test_the_quickstart_runs_on_any_valid_table(kind, monkeypatch, own_cache):
 
 
 @pytest.mark.parametrize("kind", [*TABLES, *LARGE])
-@pytest.mark.filterwarnings("ignore:FigureCanvasAgg is non-interactive")
+@pytest.mark.filterwarnings("ignore:FigureCanvasAgg is non-interactive", "error:Tight layout not applied")
 def test_the_decision_runs_on_any_valid_table(kind, monkeypatch, own_cache):
     asked = {"halves": 2, "margin": 2.0, "monthly": 10_000, "reference": "m2" if kind == "one cheaper model" else None}
     printed, names = run((TABLES | LARGE)[kind], monkeypatch, DECISION, **asked)
@@ -110,6 +110,7 @@ def test_the_decision_runs_on_any_valid_table(kind, monkeypatch, own_cache):
     assert names["found"].action == expected.get(kind, names["found"].action)
     if names["found"].action == "no answer":
         assert "No answer: " in printed and names["other"]["saved"].eq(0).all()
+        assert "The data cannot carry an answer" in titles
 
 
 def test_costs_are_dollars_only_where_the_data_say_so(monkeypatch, own_cache):

@@ -26,7 +26,8 @@ def short_name(model: str) -> str:
 
 
 def nothing(ax: Axes, why: str) -> Axes:
-    """What a figure shows where there is no answer."""
+    """What a figure shows where there is no answer, in little room."""
+    ax.figure.set_figheight(1.7)
     ax.text(0.01, 0.5, "\n".join(wrap(f"Nothing to show. {why}", 90)), va="center", color=SOFT)
     ax.axis("off")
     return ax
@@ -61,7 +62,7 @@ def month(found: Decision, ax: Axes | None = None) -> Axes:
 
 def by_kind(table: pd.DataFrame, reference: str, ax: Axes | None = None) -> Axes:
     """Points against the reference by kind of query (rows) and model (columns, the cheapest first)."""
-    ax = ax or plt.subplots(figsize=(max(6.0, 2.4 + 0.85 * table.shape[1]), 1.7 + 0.36 * len(table)))[1]
+    ax = ax or plt.subplots(figsize=(max(6.0, 2.4 + 0.85 * table.shape[1]), max(3.6, 1.7 + 0.36 * len(table))))[1]
     widest = max(5.0, np.nanquantile(np.abs(table.to_numpy()), 0.9))
     sns.heatmap(table, ax=ax, cmap="RdBu", center=0, vmin=-widest, vmax=widest, annot=True, fmt="+.0f", cbar=False,
                 linewidths=1, annot_kws={"fontsize": 9})  # fmt: skip
