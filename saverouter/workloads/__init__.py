@@ -17,7 +17,19 @@ from .coverage import (
     on_other_queries,
     only_where_good,
 )
-from .feedback import Feedback, ReplayFeedback, at_once, backed_off, came_back, model_means, one_by_one
+from .feedback import (
+    ANSWERED,
+    EARNED,
+    PAID,
+    TRIED,
+    Feedback,
+    ReplayFeedback,
+    at_once,
+    backed_off,
+    came_back,
+    model_means,
+    one_by_one,
+)
 from .findings import Finding, Findings, named
 from .queries import Asked, Queries
 from .simulate import benchmarks, simulate, specification
@@ -25,8 +37,8 @@ from .tables import from_frame
 from .workload import Workload
 
 __all__ = [
-    "COMMON", "CONTENDS", "Asked", "Feedback", "Finding", "Findings", "Queries", "ReplayFeedback", "Workload", "at_once",
-    "backed_off", "benchmarks", "best_available", "best_column", "came_back", "common_rows", "difference", "from_frame",
-    "load", "mean_error", "model_means", "named", "names", "on_other_queries", "one_by_one", "only_where_good", "sample",
-    "simulate", "specification",
+    "ANSWERED", "COMMON", "CONTENDS", "EARNED", "PAID", "TRIED", "Asked", "Feedback", "Finding", "Findings", "Queries",
+    "ReplayFeedback", "Workload", "at_once", "backed_off", "benchmarks", "best_available", "best_column", "came_back",
+    "common_rows", "difference", "from_frame", "load", "mean_error", "model_means", "named", "names", "on_other_queries",
+    "one_by_one", "only_where_good", "sample", "simulate", "specification",
 ]  # fmt: skip

@@ -11,18 +11,30 @@ from functools import cache
 import numpy as np
 from numba import njit, types
 
+TRIED, ANSWERED, EARNED, PAID = range(
+    4
+)  # rows of what is known of each model: outcomes bought, answered, their quality and cost
+
 _NUMBERS, _FLAGS, _PLACES = types.float64[::1], types.boolean[::1], types.int64[::1]
-# choose(rng, is_open, tried, counts, sums, model_counts, model_sums, options) -> model
-_RULE = types.int64(types.npy_rng, _FLAGS, *[_NUMBERS] * 6)
+_KNOWN = types.float64[:, ::1]
+# choose(rng, is_open, here, pool, options) -> model
+_RULE = types.int64(types.npy_rng, _FLAGS, _KNOWN, _KNOWN, _NUMBERS)
 _TABLE = types.Array(types.float64, 2, "C", readonly=True)
-_PASS = _PLACES(
-    types.FunctionType(_RULE), types.npy_rng, _PLACES, _PLACES, types.boolean[:, ::1], _TABLE, _NUMBERS, types.int64
-)
+_PASS = types.Tuple((_PLACES, types.float64, types.boolean))(
+    types.FunctionType(_RULE), types.npy_rng, _PLACES, _PLACES, types.boolean[:, ::1], _TABLE, _TABLE, _NUMBERS, types.int64,
+    types.float64[:, :, ::1], _KNOWN, types.float64, types.float64,
+)  # fmt: skip
 
 
-def replay_pass(choose, rng, order, groups, open_pairs, quality, options, batch) -> np.ndarray:
-    """The model bought at each place of ``order``, -1 for none; bought pairs are closed."""
-    return _compiled(_pass, _PASS)(_compiled(choose, _RULE), rng, order, groups, open_pairs, quality, options, batch)
+def replay_pass(choose, rng, order, groups, open_pairs, outcomes, options, batch, known, spent, budget):
+    """The model bought at each place of ``order``, -1 for none, what was spent until then, and whether the budget ended it.
+
+    ``known`` are the (groups, 4, M) and (4, M) statistics, which grow; bought pairs are closed. ``outcomes`` are quality, cost.
+    """
+    run = _compiled(_pass, _PASS)
+    return run(
+        _compiled(choose, _RULE), rng, order, groups, open_pairs, *outcomes, options, batch, *known, spent, budget
+    )
 
 
 @cache
@@ -31,28 +43,32 @@ def _compiled(function, signature):
     return njit(signature, cache=True, error_model="numpy")(function)
 
 
-def _pass(choose, rng, order, groups, open_pairs, quality, options, batch):
-    size, n_groups = open_pairs.shape[1], groups.max() + 1
-    tried, counts, sums = np.zeros((n_groups, size)), np.zeros((n_groups, size)), np.zeros((n_groups, size))
-    model_counts, model_sums = np.zeros(size), np.zeros(size)
-    bought = np.full(len(order), -1)
+def _pass(choose, rng, order, groups, open_pairs, quality, cost, options, batch, in_groups, in_pool, spent, budget):
+    bought, over = np.full(len(order), -1), False
     for start in range(0, len(order), batch):
         places = range(start, min(start + batch, len(order)))
         for place in places:
-            row, group = order[place], groups[order[place]]
-            is_open, bought_here = open_pairs[row], tried[group]
-            model = choose(rng, is_open, bought_here, counts[group], sums[group], model_counts, model_sums, options)
+            row = order[place]
+            is_open, here = open_pairs[row], in_groups[groups[row]]
+            model = choose(rng, is_open, here, in_pool, options)
+            if model < 0:
+                continue
+            if spent + cost[row, model] > budget:
+                over = True
+                break
+            spent += cost[row, model]
             bought[place] = model
-            if model >= 0:
-                is_open[model] = False
-                bought_here[model] += 1
+            is_open[model] = False
+            here[TRIED, model] += 1
+            in_pool[TRIED, model] += 1
+        if over:
+            break
         for place in places:
             row, model = order[place], bought[place]
             if model < 0 or np.isnan(quality[row, model]):
                 continue
-            group = groups[row]
-            counts[group, model] += 1
-            sums[group, model] += quality[row, model]
-            model_counts[model] += 1
-            model_sums[model] += quality[row, model]
-    return bought
+            for known in (in_groups[groups[row]], in_pool):
+                known[ANSWERED, model] += 1
+                known[EARNED, model] += quality[row, model]
+                known[PAID, model] += cost[row, model]
+    return bought, spent, over

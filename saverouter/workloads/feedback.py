@@ -6,6 +6,7 @@ outcomes; every revelation is charged. What was spent is C_0 of the paper, for e
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from typing import TypeAlias
@@ -15,8 +16,10 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from ..errors import SaveRouterError
-from ._replay import replay_pass
+from ._replay import ANSWERED, EARNED, PAID, TRIED, replay_pass
 from .queries import Queries
+
+ROUNDING = 1e-9  # relative, of sums of money
 
 Rule: TypeAlias = Callable[..., int]
 Passes: TypeAlias = Iterable[tuple[np.random.Generator, np.ndarray]]
@@ -142,20 +145,23 @@ class Feedback(ABC):
 
     def in_turn(
         self, choose: Rule, passes: Passes, groups: np.ndarray, open_pairs: np.ndarray, options: np.ndarray,
-        batch: int = 1,
+        batch: int = 1, *, budget: float = math.inf, afresh: bool = True,
     ) -> Bought:  # fmt: skip
         """Buy one outcome after another, each chosen in the light of those before; rows, models, quality and cost.
 
-        ``choose(rng, is_open, tried, counts, sums, model_counts, model_sums, options)`` names the next model for a query, or
-        -1 for none: from the models open to it, from how often each was bought in the query's group, and from the number
-        and the sum of the qualities that were answered, in the group and in all. It is written in the NumPy that numba compiles.
-        ``passes`` are pairs of a generator and an order of the queries; statistics start afresh in each, and a bought pair
-        is closed in ``open_pairs`` for good.
+        ``choose(rng, is_open, here, pool, options)`` names the next model for a query, or -1 for none: from the models open to
+        it, and from what is known of each, in the query's group and in the pool: how many outcomes were bought (row
+        ``TRIED``), how many of them answered (``ANSWERED``), and the sums of their quality (``EARNED``) and cost (``PAID``).
+        It is written in the NumPy that numba compiles. ``passes`` are pairs of a generator and an order of the queries;
+        statistics start ``afresh`` in each, or are kept, and a bought pair is closed in ``open_pairs`` for good.
 
         The queries of a ``batch`` choose before any of them is answered, and are bought together. An outcome that is missing
         (see ``lacks``) was tried and not answered: it never enters the sums, and is not among what is returned.
+
+        Buying ends with the last pass, with one that finds nothing to buy, or with the ``budget``: before the outcome that
+        would exceed it where costs are recorded, else after the batch that reaches it.
         """
-        return one_by_one(self, choose, passes, groups, open_pairs, options, batch)
+        return one_by_one(self, choose, passes, groups, open_pairs, options, batch, budget=budget, afresh=afresh)
 
     def _columns(self, models) -> np.ndarray:
         columns = np.atleast_1d(np.asarray(models))
@@ -206,7 +212,7 @@ class ReplayFeedback(Feedback):
 
     def __init__(self, queries: Queries, quality: np.ndarray, cost: np.ndarray) -> None:
         super().__init__(queries, queries.models)
-        self._quality, self._cost = np.ascontiguousarray(quality), cost
+        self._quality, self._cost = np.ascontiguousarray(quality), np.ascontiguousarray(cost)
 
     def _outcomes(self, rows, models):
         return self._quality[rows, models], self._cost[rows, models]
@@ -218,44 +224,80 @@ class ReplayFeedback(Feedback):
 
     def in_turn(
         self, choose: Rule, passes: Passes, groups: np.ndarray, open_pairs: np.ndarray, options: np.ndarray,
-        batch: int = 1,
+        batch: int = 1, *, budget: float = math.inf, afresh: bool = True,
     ) -> Bought:  # fmt: skip
-        parts = []
+        parts, spent, limit, known = [], 0.0, budget * (1 + ROUNDING), None
         for rng, order in passes:
-            models = replay_pass(choose, rng, order, groups, open_pairs, self._quality, options, batch)
+            known = _unknown(groups, open_pairs) if afresh or known is None else known
+            models, spent, over = replay_pass(
+                choose, rng, order, groups, open_pairs, (self._quality, self._cost), options, batch, known, spent, limit
+            )
             parts.append((order[models >= 0], models[models >= 0]))
+            if over or not len(parts[-1][0]):
+                break
+        _refuse_nothing(sum(len(rows) for rows, _ in parts), budget)
         rows, models = (np.concatenate(part) for part in zip(*parts, strict=True))
         return came_back(rows, models, *self.reveal(rows, models))
 
 
 def one_by_one(
     feedback: Feedback, choose: Rule, passes: Passes, groups: np.ndarray, open_pairs: np.ndarray, options: np.ndarray,
-    batch: int = 1,
+    batch: int = 1, *, budget: float = math.inf, afresh: bool = True,
 ) -> Bought:  # fmt: skip
     """``Feedback.in_turn`` for anything that can ``reveal``: buy for a batch of queries, learn from it, go on."""
-    n_groups, size, bought = int(groups.max()) + 1, open_pairs.shape[1], []
+    bought, before, known = [], _paid(feedback), None
     for rng, order in passes:
-        tried, counts, sums = np.zeros((3, n_groups, size))
-        model_counts, model_sums = np.zeros(size), np.zeros(size)
+        in_groups, in_pool = known = _unknown(groups, open_pairs) if afresh or known is None else known
+        so_far = len(bought)
         for start in range(0, len(order), batch):
             pairs = []
             for row in order[start : start + batch]:
-                known = counts[groups[row]], sums[groups[row]], model_counts, model_sums
+                here = in_groups[groups[row]]
                 with np.errstate(divide="ignore", invalid="ignore"):  # of models that are closed anyway
-                    model = choose(rng, open_pairs[row], tried[groups[row]], *known, options)
+                    model = choose(rng, open_pairs[row], here, in_pool, options)
                 if model >= 0:
                     pairs.append((row, model))
                     open_pairs[row, model] = False
-                    tried[groups[row], model] += 1
+                    here[TRIED, model] += 1
+                    in_pool[TRIED, model] += 1
             if not pairs:
                 continue
             rows, models = np.array(pairs).T
             bought.append((rows, models, *feedback.reveal(rows, models)))
-            for row, model, quality, _ in zip(*bought[-1], strict=True):
+            for row, model, quality, cost in zip(*bought[-1], strict=True):
                 if np.isnan(quality):
                     continue
-                counts[groups[row], model] += 1
-                sums[groups[row], model] += quality
-                model_counts[model] += 1
-                model_sums[model] += quality
+                for statistics in (in_groups[groups[row]], in_pool):
+                    statistics[ANSWERED, model] += 1
+                    statistics[EARNED, model] += quality
+                    statistics[PAID, model] += cost
+            if budget < math.inf and _paid(feedback) - before >= budget * (1 - ROUNDING):
+                return _together(bought, budget)
+        if len(bought) == so_far:
+            break
+    return _together(bought, budget)
+
+
+def _unknown(groups: np.ndarray, open_pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Statistics of models before anything is bought, by group and in all."""
+    size = open_pairs.shape[1]
+    return np.zeros((int(groups.max()) + 1, 4, size)), np.zeros((4, size))
+
+
+def _paid(feedback: Feedback) -> float:
+    return getattr(feedback, "spent", 0.0)
+
+
+def _together(bought: list[Bought], budget: float) -> Bought:
+    _refuse_nothing(len(bought), budget)
     return came_back(*(np.concatenate(column) for column in zip(*bought, strict=True)))
+
+
+def _refuse_nothing(count: int, budget: float) -> None:
+    if not count:
+        why = (
+            "no model is available for any query"
+            if budget == math.inf
+            else f"a budget of {budget:g} is less than one outcome"
+        )
+        raise SaveRouterError(f"nothing can be bought, so that nothing can be learnt: {why}; see feedback.available()")

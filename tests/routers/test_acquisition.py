@@ -1,4 +1,4 @@
-"""What is bought: the compiled rule against a plain one, alone and in batches, and the laws of the budget."""
+"""What is bought by the paper's rule: the compiled form against a plain one, alone and in batches, and the laws of the budget."""
 
 import numpy as np
 import pytest

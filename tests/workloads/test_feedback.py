@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 import saverouter as sr
 from saverouter.routers.saverouter.acquisition import choose
-from saverouter.workloads import Feedback, ReplayFeedback, Workload, one_by_one
+from saverouter.workloads import ANSWERED, EARNED, Feedback, ReplayFeedback, Workload, one_by_one
 
 SMALL = make_workload(n=40, missing=0.2)
 
@@ -79,8 +79,8 @@ def test_the_replay_hands_out_nothing_but_what_was_bought(work):
     """A rule sees what was bought before, and the table is neither among its arguments nor on the meter."""
     groups, seen = np.zeros(len(work), dtype=np.int64), []
 
-    def watching(rng, is_open, tried, counts, sums, model_counts, model_sums, options):
-        seen.append((is_open.shape, counts.sum(), sums.sum()))
+    def watching(rng, is_open, here, pool, options):
+        seen.append((is_open.shape, here[ANSWERED].sum(), here[EARNED].sum()))
         return np.argmax(is_open)
 
     passes = [(np.random.default_rng(0), np.arange(len(work)))]

@@ -13,7 +13,7 @@ from ...judging import masked, saverouter_policies
 from ...workloads import Asked, Feedback, came_back
 from ..base import Router
 from ._ridge import predictions
-from .acquisition import acquire, within_groups
+from .acquisition import acquire, place_of, within_groups
 from .capability import Observations, additive_prior, cost_table, residual_weights, shrunken
 from .grouping import Grouper
 from .pool import repriced, with_model
@@ -28,7 +28,8 @@ class SaveRouter(Router):
     Parameters
     ----------
     k : K, outcomes bought per training query (all it has, where fewer models are available)
-    acquisition : what to buy: "ucb" (capability plus uncertainty), "random", "capability" or "uncertainty"
+    acquisition : what to buy: "ucb" (capability plus uncertainty), "random", "capability" or "uncertainty"; or "anchored",
+        which is not the paper's: whether a cheaper model may take the place of the ``reference``, for a ``budget``
     grouping : "auto", "labels", "latent" or "global"
     exploration : beta_ucb, weight of the uncertainty bonus
     acquisition_prior : tau_0, strength of the model's overall mean inside a group during acquisition
@@ -43,6 +44,8 @@ class SaveRouter(Router):
     residual_tolerance : at which the least-squares solver stops (the authors' release: 1e-4)
     batch : queries that choose at once, with the answers known before them, so that a live feedback can ask many models at a
         time; 1 is the paper's rule, None what the feedback prefers: 1 for recorded outcomes
+    budget : money for outcomes, in the unit of their costs, instead of ``k``: passes go on until it is spent
+    reference : the model in use today, by name, for "anchored"
     seed : of grouping and acquisition
     policy : the former name of ``acquisition``, which it overrides where it is given
 
@@ -57,7 +60,7 @@ class SaveRouter(Router):
         acquisition_prior: float = 10.0, prior_ridge: float = 10.0, shrinkage: float = 40.0,
         residual_ridge: float = 100.0, residual_scale: float = 2.0, min_observations: int = 8,
         newcomer: str | None = None, newcomer_share: float = 0.1, residual_tolerance: float = 1e-6, seed: int = 42,
-        batch: int | None = None, policy: str | None = None,
+        batch: int | None = None, budget: float | None = None, reference: str | None = None, policy: str | None = None,
     ) -> None:  # fmt: skip
         self.k = k
         self.acquisition = acquisition
@@ -74,17 +77,21 @@ class SaveRouter(Router):
         self.residual_tolerance = residual_tolerance
         self.seed = seed
         self.batch = batch
+        self.budget = budget
+        self.reference = reference
         self.policy = policy
 
     def _fit(self, queries, feedback):
+        rule = self.policy or self.acquisition
+        place_of(rule, self.reference, self.budget, self.models_)  # before prompts are encoded, which takes long
         self.grouper_ = Grouper(self.grouping, self.seed).fit(queries)
         self.groups_ = self.grouper_.train_groups_
         available = feedback.available(queries)
         arriving = self._arriving()
         bought = acquire(
-            feedback, self.groups_, k=self.k, rule=self.policy or self.acquisition, exploration=self.exploration,
+            feedback, self.groups_, k=self.k, rule=rule, exploration=self.exploration,
             acquisition_prior=self.acquisition_prior, seed=self.seed, available=available & ~arriving,
-            batch=self.batch,
+            batch=self.batch, budget=self.budget, reference=self.reference,
         )  # fmt: skip
         if arriving.any():
             column = int(np.flatnonzero(arriving)[0])
