@@ -11,21 +11,16 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import pandas as pd
 
-from ..judging import certify, evaluate
-from ..judging.policies import Always
-from ..paper import paper_options
+from ..judging import evaluate
 from ..routers import SaveRouter
-from ..routers.saverouter.acquisition import acquire
-from ..routers.saverouter.capability import Observations
-from ..workloads import Workload, at_once
+from ..workloads import Feedback, Workload, at_once
 from .intervals import mean_of
 from .kept import kept
-from .promises import reference_of, sizes_of
-from .splits import third_of
+from .retaught import FAR, Retaught
 
 ONE, TENTH, PASS, ANEW = "1", "a tenth", "a whole pass", "1, drawn anew"
 SIZES_AT_ONCE = (ONE, "8", "32", "128", TENTH, PASS)
-DRAWS, FAR = 3, 100_000  # between the seeds of draws, which a pass must not run into
+DRAWS = 3
 EVERYWHERE, TRAINING = "all workloads", "training"
 MEASURES = {
     "cost ratio": "cost ratio at full quality (1 if not reached)",
@@ -54,70 +49,28 @@ def batches_on_splits(works: Iterable[Workload], seeds: Sequence[int], draws: in
 
 
 def _batches_on_one(work: Workload, seed: int, draws: int) -> list[dict]:
-    learn, rest = work.split(seed=seed)
-    router = SaveRouter(**paper_options(work, k=third_of(work), seed=seed)).fit(learn.queries, learn.feedback())
-    router.features_ = _Remembered(router.features_, work)
-    features = router.features_.transform(learn.prompts, learn.vectors)
-    rows, known = [], {}
+    split = Retaught(work, seed)
+    queries, rows, known = len(split.learn), [], {}
     for draw in range(2 * draws):
         for size in SIZES_AT_ONCE if draw < draws else (ANEW,):
-            batch = batch_of(size, len(learn))
+            batch = batch_of(size, queries)
             if (draw, batch) not in known:  # a tenth of few queries is the same as eight
-                known[draw, batch] = _measured(
-                    work, learn, rest, *_taught(router, features, learn, batch, seed + FAR * draw)
-                )
+                known[draw, batch] = _measured(split, *split.taught(seed=seed + FAR * draw, batch=batch))
             rows.append({
                 "workload": work.name, "seed": seed, "draw": draw % draws, "size": size, "batch": batch,
-                "queries": len(learn), "live": at_once(len(learn)), **known[draw, batch],
+                "queries": queries, "live": at_once(queries), **known[draw, batch],
             })  # fmt: skip
     return rows
 
 
-def _taught(router: SaveRouter, features, learn: Workload, batch: int, seed: int) -> tuple[SaveRouter, float]:
-    """What ``fit`` learns from other purchases, and their cost: groups and words do not depend on them."""
-    new, feedback = router._copied(), learn.feedback()
-    bought = acquire(feedback, new.groups_, k=new.k, exploration=new.exploration, seed=seed, batch=batch,
-                     acquisition_prior=new.acquisition_prior)  # fmt: skip
-    new._learn_from(features, Observations.of(*bought, new.groups_, new.grouper_.n_groups_, len(new.models_)))
-    return new, feedback.spent
-
-
-class _Remembered:
-    """The features of a workload's prompts, computed once: reading the words is most of the work."""
-
-    def __init__(self, features, work: Workload):
-        self.rows = {key: row for row, key in enumerate(self._keys(work.prompts, work.vectors))}
-        self.known = features.transform(work.prompts, work.vectors)
-
-    def transform(self, prompts, vectors=None):
-        return self.known[[self.rows[key] for key in self._keys(prompts, vectors)]]
-
-    @staticmethod
-    def _keys(prompts, vectors) -> list:
-        return list(prompts) if vectors is None else list(zip(prompts, map(bytes, vectors), strict=True))
-
-
-def _measured(work: Workload, learn: Workload, rest: Workload, router: SaveRouter, paid: float) -> dict:
-    result = evaluate(router, rest, supervision_cost=paid)
+def _measured(split: Retaught, router: SaveRouter, feedback: Feedback) -> dict:
+    result, certified = evaluate(router, split.rest, supervision_cost=feedback.spent), split.certified(router)
     return {
         "cost ratio": min(1.0, result.cost_ratio), "reached": bool(np.isfinite(result.cost_ratio)),
         "points above": 100 * (result.peak_score - result.reference.quality),
-        "training": paid / result.reference.cost, **_certified(work, learn, rest, router),
+        "training": feedback.spent / result.reference.cost,
+        "fresh": certified["fresh"], "certified saving": certified["certified saving"],
     }  # fmt: skip
-
-
-def _certified(work: Workload, learn: Workload, rest: Workload, router: SaveRouter) -> dict:
-    size, name = max(sizes_of(work), default=0), reference_of(work)
-    if not size:
-        return {"fresh": 0, "certified saving": None}
-    fresh, served = rest.take(slice(size)), rest.take(slice(size, None))
-    found = certify(router, fresh.queries, fresh.feedback(), reference=name, margin=1.0, train=learn.queries)
-    known, rows = router.estimates(served.queries), np.arange(len(served))
-    cost, base = (
-        served.cost[rows, policy.choice(*known)].mean()
-        for policy in (found.policy, Always(model=name, models=work.models))
-    )
-    return {"fresh": size, "certified saving": float(1 - cost / base)}
 
 
 def against_one_at_a_time(table: pd.DataFrame) -> pd.DataFrame:

@@ -28,6 +28,24 @@ def mean_of(values: ArrayLike, level: float = 0.95) -> tuple[float, float, float
     return float(np.mean(values)), *interval(values, level)
 
 
+def resampled(
+    tables: Iterable[ArrayLike], level: float = 0.95, draws: int = 4_000, seed: int = 0
+) -> tuple[float, float]:
+    """An interval for the mean of several tables' means, each counting alike: tables are drawn anew, and the values in them."""
+    tables, rng = [np.asarray(values, dtype=np.float64) for values in tables], np.random.default_rng(seed)
+    means = [
+        np.mean(
+            [
+                rng.choice(tables[place], len(tables[place])).mean()
+                for place in rng.integers(len(tables), size=len(tables))
+            ]
+        )
+        for _ in range(draws)
+    ]
+    low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
+    return float(low), float(high)
+
+
 def share_of(count: int, size: int) -> tuple[float, float, float]:
     """A share and its exact 95% interval."""
     found = stats.binomtest(count, size).proportion_ci()

@@ -68,6 +68,13 @@ def third_of(work: Workload) -> int:
     return max(1, round(len(work.models) / 3))
 
 
+def options_on_split(name: str, work: Workload, seed: int, profile: str = "paper") -> dict:
+    """A router's published options, started from a split's seed; SaveRouter buys a third of the pool per query."""
+    options = published_options(name, work, profile)
+    options |= {"seed": seed} if "seed" in make_router(name).get_params() else {}
+    return options | ({"k": third_of(work)} if name == "saverouter" else {})
+
+
 def runs_on_splits(
     works: Iterable[Workload], seeds: Iterable[int], profile: str = "paper", routers: Iterable[str] = MAIN
 ) -> dict[tuple[str, int], dict[str, Run]]:
@@ -79,12 +86,8 @@ def runs_on_splits(
     for work in works:
         for seed in seeds:
             for name in routers:
-                router = make_router(name)
-                options = published_options(name, work, profile) | {"split_seed": seed}
-                options |= {"seed": seed} if "seed" in router.get_params() else {}
-                options |= {"k": third_of(work)} if name == "saverouter" else {}
-                wanted.append((work, name, options))
-                keys.append(((work.name, seed), router.label))
+                wanted.append((work, name, options_on_split(name, work, seed, profile) | {"split_seed": seed}))
+                keys.append(((work.name, seed), make_router(name).label))
     found: dict[tuple[str, int], dict[str, Run]] = {}
     for (place, label), done in zip(keys, _all(wanted), strict=True):
         found.setdefault(place, {})[label] = done

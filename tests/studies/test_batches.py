@@ -2,12 +2,10 @@
 
 from dataclasses import replace
 
-import numpy as np
 import pandas as pd
 import pytest
 from conftest import make_workload
 
-import saverouter as sr
 from saverouter.studies import batches
 from saverouter.studies.batches import ANEW, EVERYWHERE, MEASURES, ONE, PASS, SIZES_AT_ONCE, TENTH, TRAINING
 
@@ -34,27 +32,8 @@ def test_a_row_per_workload_split_draw_and_size(table):
     assert table["certified saving"].notna().eq(table["workload"] == "small").all()  # the other is too small for any
 
 
-@pytest.mark.parametrize("own", [True, False])
-def test_a_run_is_what_fit_would_learn(works, own):
-    """Groups and words are shared by the runs of a split, and nothing changes by that."""
-    work = works[0] if own else make_workload(n=300, seed=2, with_vectors=False)
-    learn, rest = work.split(seed=1)
-    for batch in (1, 32):
-        feedback = learn.feedback()
-        fitted = sr.SaveRouter(k=2, seed=1, batch=batch).fit(learn.queries, feedback)
-        shared = sr.SaveRouter(k=2, seed=1).fit(learn.queries, learn.feedback())
-        shared.features_ = batches._Remembered(shared.features_, work)
-        features = shared.features_.transform(learn.prompts, learn.vectors)
-        taught, paid = batches._taught(shared, features, learn, batch, 1)
-        assert paid == feedback.spent
-        np.testing.assert_allclose(
-            taught.predict_quality(rest.queries), fitted.predict_quality(rest.queries), atol=1e-12
-        )
-        np.testing.assert_array_equal(taught.predict_cost(rest.queries), fitted.predict_cost(rest.queries))
-
-
 def test_what_was_computed_is_remembered(works, table, monkeypatch):
-    monkeypatch.setattr(batches, "SaveRouter", None)  # nothing can be fitted any more
+    monkeypatch.setattr(batches, "Retaught", None)  # nothing can be fitted any more
     pd.testing.assert_frame_equal(batches.batches_on_splits(works, SEEDS, draws=2), table)
 
 

@@ -58,6 +58,14 @@ def test_other_mix_and_reference_and_anchored(works):
     assert (named.loc[right, "points lost"] == 0).all() and (named["points lost"] >= 0).all()
     more = promises.anchored(works, SEEDS)
     assert (more["saving anchored"] >= more["saving"] - 1e-12).all()  # points can only be added
+    both = promises.anchored(works, SEEDS, routers=("saverouter", "knn"))
+    assert both[both["method"] == "SaveRouter"].reset_index(drop=True).equals(more)
+    added = promises.anchored_adds(both).set_index(["method", "points below"])
+    mine = more[more["points below"] == 1]
+    assert added.loc[("SaveRouter", 1.0), "saving added"] == pytest.approx(
+        (mine["saving anchored"] - mine["saving"]).mean()
+    )
+    assert len(added) == 4 and (added["saving from"] <= added["saving added"]).all()
 
 
 def runs(differences, savings, way, fresh=0, certificate=0.0):
