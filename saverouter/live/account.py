@@ -205,7 +205,7 @@ class Account:
                 if status != "failed":
                     return call
                 if not again:
-                    asked = f", and asks to wait {wait:.0f} s" if too_long else ""
+                    asked = f", and asks to wait {wait:.6g} s" if too_long else ""
                     self.stop(f"model {request.asked.name!r}: {ending.text}{asked}")
                     return None
                 self._sleep(wait)
