@@ -35,7 +35,8 @@ class Patience:
 
     timeout : seconds for one call from connecting to the last byte
     attempts : how often a call is made that certainly was not billed
-    total : seconds for all attempts of a call and the waits between them
+    total : seconds from the first attempt of a call after which no other is made; each is given the whole timeout, since one
+        that ends for lack of time may be billed
     in_row : outcomes in a row that cannot be used, after which all stops
     """
 
@@ -87,9 +88,8 @@ class Account:
 
     def _work(self, tasks: list[Callable[[], None]]) -> None:
         with ThreadPoolExecutor(max(1, min(self.workers, len(tasks)))) as pool:
-            futures = [pool.submit(self._unless_stopped, task) for task in tasks]
             try:
-                for future in futures:
+                for future in [pool.submit(self._unless_stopped, task) for task in tasks]:
                     future.result()
             except BaseException as error:  # the pool waits for what is under way
                 self.stop("interrupted" if isinstance(error, KeyboardInterrupt) else self.redacted.error(error))
@@ -186,7 +186,7 @@ class Account:
                     return None
                 call = self.ledger.intend(request, worst)
                 owed, start = {"doubt": worst}, time.monotonic()  # in doubt until its result stands in the ledger
-                ending = self._ask(call, request, min(self.patience.timeout, self.patience.total - (start - began)))
+                ending = self._ask(call, request)
                 now = time.monotonic()
                 if isinstance(ending, Answer):
                     owed = {"cost": self._received(call, request, ending, now - start)}
@@ -205,7 +205,7 @@ class Account:
                 if status != "failed":
                     return call
                 if not again:
-                    asked = f", and asks to wait {wait:.0f} s" if too_long else ""
+                    asked = f", and asks to wait {wait:.6g} s" if too_long else ""
                     self.stop(f"model {request.asked.name!r}: {ending.text}{asked}")
                     return None
                 self._sleep(wait)
@@ -213,7 +213,8 @@ class Account:
             self.budget.settle(worst, **owed)
             hold.left -= worst
 
-    def _ask(self, call: Call, request: Request, timeout: float) -> Answer | Failure:
+    def _ask(self, call: Call, request: Request) -> Answer | Failure:
+        timeout = self.patience.timeout
         once = digest_of(self.ledger.mark, call.intent)
         ask = partial(self.client, once=once) if isinstance(self.client, OpenAIClient) else self.client
         try:
@@ -233,14 +234,15 @@ class Account:
         """A server answered: its cost, which is kept whatever the answer is."""
         cost, priced = call.worst, "worst case"
         if found.counted:
-            cost, priced = self.prices.cost(request.asked, found.input_tokens, found.output_tokens), "usage"
+            tokens = found.input_tokens, found.output_tokens
+            cost, priced = self.prices.billed(request.asked, found.served, *tokens), "usage"
         status = "ok" if found.wrong is None else "refused"
         self.ledger.settle(call, status, cost, priced, answer=found, error=found.wrong, seconds=seconds)
         if cost > call.worst:
             self.stop(
                 f"model {request.asked.name!r} billed {cost:.6g} for query {request.name!r}, more than the {call.worst:.6g} "
-                "that the request allows: the server does not keep to max_tokens, or adds to the prompt. The real cost is kept; "
-                "correct that first"
+                "that the request allows: the server does not keep to max_tokens, adds to the prompt, or lets another model "
+                "answer. The real cost is kept; correct that first, or allow for it with a larger max_tokens"
             )
         return cost
 

@@ -35,13 +35,8 @@ def answer_of(raw: object, names: tuple[str, ...]) -> Answer:
             body = None
     if not isinstance(body, Mapping):
         return Answer(wrong=f"the response is a {type(raw).__name__}, not a chat completion")
-    usage = body.get("usage")
-    counts = (
-        [_count(usage.get(name)) for name in ("prompt_tokens", "completion_tokens")]
-        if isinstance(usage, Mapping)
-        else [None] * 2
-    )
     served, text = _text(body.get("model")), _content(body)
+    counts = _counts(body.get("usage"), text)
     found = (text, served, _text(body.get("id")), *counts)
     if None in counts:
         return Answer(*found, wrong="the response does not say how many tokens it bills (usage)")
@@ -53,6 +48,21 @@ def answer_of(raw: object, names: tuple[str, ...]) -> Answer:
     if text is None:
         return Answer(*found, wrong="the response holds no text")
     return Answer(*found)
+
+
+def _counts(usage: object, text: str | None) -> tuple[int | None, int | None]:
+    """Tokens of the request and of the answer.
+
+    Some servers count what a model thought in the total only, and bill it all the same. Zeros stand where a server did not
+    count: a text has tokens.
+    """
+    if not isinstance(usage, Mapping):
+        return None, None
+    asked, said, total = (_count(usage.get(f"{part}_tokens")) for part in ("prompt", "completion", "total"))
+    if asked is None or said is None:
+        return asked, said
+    said = max(said, (total or 0) - asked)
+    return asked, said if said or not text else None
 
 
 def _count(value: object) -> int | None:

@@ -29,8 +29,7 @@ class BadBody(Exception):
 class OpenAIClient:
     """Calls by the ``openai`` package, one client for each endpoint and key."""
 
-    def __init__(self, connections: int = 100):
-        self.connections = connections
+    def __init__(self):
         self._clients: dict = {}
         self._lock = Lock()
 

@@ -40,8 +40,7 @@ class Appraiser:
         """A bound on judging any answer."""
         if not isinstance(self.judge, ModelJudge):
             return 0.0
-        messages = self.judge.messages(question, "")
-        return self.table.worst_of(self.judge.model, size_of(messages) + self.judge.sees, len(messages))
+        return self.table.worst(self.judge.model, self.judge.messages(question, "x" * self.judge.sees))
 
     def expected(self, question: Question, model: Model) -> float:
         """A guess of both."""

@@ -9,6 +9,7 @@ other 5xx, behind which a model may have answered, and anything unknown may have
 from __future__ import annotations
 
 import math
+import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -27,8 +28,13 @@ UNFIT = (
     "content_policy_violation",
     "invalid_prompt",
 )
+TOO_LONG = re.compile(
+    r"context (length|window)|prompt is too long|too many tokens", re.I
+)  # where there is no code for it
+EMPTY = ("insufficient_quota", "billing_hard_limit_reached", "billing_not_active")
 REMEDY = {
     401: "the key is refused: check the environment variable",
+    402: "there is nothing left to spend with this key: add credit, then resume",
     403: "the key may not use this model: check its rights, or the region",
     404: "there is no such model or address: check asked= and endpoint= of the model",
 }
@@ -65,15 +71,15 @@ def failure_of(error: BaseException) -> Failure:
 def _of_status(status: int, error: BaseException) -> Failure:
     text, code = f"{status}: {error}", str(getattr(error, "code", None))
     kind = getattr(error, "type", None)
+    if status in (400, 403, 429) and (code in EMPTY or kind in EMPTY or "insufficient_quota" in str(error)):
+        return Failure(
+            "stop", f"the quota of the key is exhausted ({text}); raise it or wait for the next period, then resume"
+        )
     if status == 429:
-        if "insufficient_quota" in (code, kind) or "insufficient_quota" in str(error):
-            return Failure(
-                "stop", f"the quota of the key is exhausted ({text}); raise it or wait for the next period, then resume"
-            )
         return Failure("again", text, wait_asked(_headers(error)))
     if status in UNBILLED:
         return Failure("again", text, wait_asked(_headers(error)))
-    if status == 413 or (status in (400, 422) and code in UNFIT):
+    if status == 413 or (status in (400, 422) and (code in UNFIT or TOO_LONG.search(text))):
         return Failure("unfit", text)
     if 400 <= status < 500 and status != 408:
         return Failure(
@@ -88,11 +94,11 @@ def _headers(error: BaseException) -> Mapping:
 
 
 def _names(error: BaseException | None) -> set[str]:
-    """Of the exception and of those it came from."""
+    """Of the exception and of its causes; what was merely under way when it was raised may be an earlier attempt."""
     found = set()
     while error is not None and len(found) < 20:
         found.update(kind.__name__ for kind in type(error).__mro__)
-        error = error.__cause__ or error.__context__
+        error = error.__cause__
     return found
 
 

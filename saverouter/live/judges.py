@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from string import Formatter
 
 from ..errors import SaveRouterError, did_you_mean, number, whole
 from ..files import digest_of
@@ -148,15 +149,24 @@ def judge_model(model: Model, *, instruction: str = GRADE, highest: float = 10, 
             f"the judge's model is {model!r:.60}; expected a Model, e.g. Model('gpt-4o', max_tokens=10)"
         )
     number("highest", highest, "a number above 0", least=1e-9)
-    try:
-        instruction.format(prompt="", answer="", reference="")
-    except (KeyError, IndexError, ValueError) as error:
-        raise SaveRouterError(
-            f"the instruction of the judge cannot be filled in ({error}); write {{{{ for a brace"
-        ) from None
-    if "{answer}" not in instruction:
+    if "answer" not in _fields(instruction):
         raise SaveRouterError("the instruction of the judge does not hold {answer}; it would never see one")
     return ModelJudge(model, instruction, float(highest), whole("sees", sees, 1))
+
+
+def _fields(instruction: str) -> set[str]:
+    """What an instruction is filled in with, as it is: a conversion would make it longer than is reserved for."""
+    try:
+        parts = [part[1:] for part in Formatter().parse(instruction) if part[1] is not None]
+    except ValueError as error:
+        parts = [(str(error), "", None)]
+    for name, form, conversion in parts:
+        if name not in ("prompt", "answer", "reference") or form or conversion:
+            raise SaveRouterError(
+                f"the instruction of the judge cannot be filled in ({name or 'a field without a name'}); it may hold {{prompt}}, "
+                "{answer} and {reference}, without ! and :, and {{ for a brace"
+            )
+    return {name for name, *_ in parts}
 
 
 READY = {

@@ -12,6 +12,7 @@ from ..errors import SaveRouterError, whole
 
 BOUNDS = ("max_tokens", "max_completion_tokens")  # what bounds an answer, and so its price
 NOT_OPTIONS = ("model", "messages", "stream", "extra_headers", "headers", "extra_query", "api_key", "authorization")
+FEES = ("web_search_options", "plugins", "models", "fallbacks", "best_of")  # cost beside the tokens, or at other prices
 VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
 
 
@@ -67,6 +68,10 @@ class Model:
         for name in options:
             if str(name).lower() in NOT_OPTIONS:
                 raise SaveRouterError(f"option {name!r} of model {self.name!r} is not for here; leave it out")
+            if str(name).lower() in FEES:
+                raise SaveRouterError(
+                    f"option {name!r} of model {self.name!r} costs what prices per token do not tell; leave it out"
+                )
         given = [bound for bound in BOUNDS if bound in options]
         if not given:
             raise SaveRouterError(

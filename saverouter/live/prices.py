@@ -52,6 +52,13 @@ class PriceTable:
         price = self.of(model)
         return input_tokens * price[0] + output_tokens * price[1]
 
+    def billed(self, model: Model, served: str | None, input_tokens: int, output_tokens: int) -> float:
+        """The same, of an answer: what another model served has that one's price, if it is known and dearer."""
+        price, other = self.of(model), self.prices.get(served, (0.0, 0.0))
+        if served not in model.names:
+            price = [max(pair) for pair in zip(price, other, strict=True)]
+        return input_tokens * price[0] + output_tokens * price[1]
+
     def worst(self, model: Model, messages: list[dict]) -> float:
         """More than a call can cost: a token is at least a byte of the request, and an answer is bounded."""
         return self.worst_of(model, size_of(messages), len(messages))

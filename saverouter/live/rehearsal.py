@@ -77,7 +77,7 @@ class Rehearsal:
         if not np.isfinite(quality):
             raise KeyError(model)
         time.sleep(self.seconds * cost / self._mean)
-        tokens = round(cost / self._unit[column]) if self._unit[column] else 0
+        tokens = max(round(cost / self._unit[column]), 1) if self._unit[column] else 1
         with self._lock:
             self.calls += 1
             self.billed += tokens * self._unit[column]

@@ -18,7 +18,8 @@ from saverouter.live.client import OutOfTime
 
 FOLDER = "/dev/shm" if Path("/dev/shm").is_dir() else None
 ENDINGS = st.sampled_from([
-    "ok", "ok", "ok", "full", "refused", "no usage", "429", "500", "401", "quota", "late", "dropped", "unfit", "judge fails",
+    "ok", "ok", "ok", "full", "thought", "zeros", "refused", "no usage", "429", "500", "401", "quota", "late", "dropped", "unfit",
+    "judge fails",
 ])  # fmt: skip
 
 
@@ -35,8 +36,10 @@ def play(ending, model):
         return ["nonsense"]
     if ending == "no usage":
         return {**reply(model), "usage": {}}
-    usage = (60, model.longest) if ending == "full" else (7, 3)
-    return reply(model, "nonsense" if ending == "judge fails" else "1", usage)
+    if ending == "thought":
+        return {**reply(model), "usage": {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 50}}
+    usage = {"full": (60, model.longest), "zeros": (0, 0)}.get(ending, (7, 3))
+    return reply(model, {"judge fails": "nonsense", "full": "1" + " " * 300}.get(ending, "1"), usage)
 
 
 PRICES = st.floats(0, 1e-3, allow_subnormal=False)
@@ -62,14 +65,15 @@ def test_no_sequence_of_prices_failures_and_answers_exceeds_the_cap(
     def say(model, prompt, number):
         time.sleep(naps[number % len(naps)])
         ending = endings[number % len(endings)]
-        if ending in ("ok", "full", "judge fails"):
-            usage = (60, model.longest) if ending == "full" else (7, 3)
+        if ending in ("ok", "full", "thought", "judge fails"):
+            usage = {"full": (60, model.longest), "thought": (7, 43)}.get(ending, (7, 3))
             billed.append(usage[0] * table[model.name][0] + usage[1] * table[model.name][1])
-        elif ending in ("refused", "no usage", "late", "dropped"):
+        elif ending in ("zeros", "refused", "no usage", "late", "dropped"):
             billed.append(60 * table[model.name][0] + model.longest * table[model.name][1])
         return play(ending, model)
 
-    judge = judge_model(models[1], highest=1, sees=100) if graded else score
+    twice = "{prompt} {answer} {answer}"
+    judge = judge_model(models[1], instruction=twice, highest=1, sees=100) if graded else score
     with tempfile.TemporaryDirectory(dir=FOLDER) as folder:
         path, highest = Path(folder) / "bought.sqlite", 0.0
         for cap in caps:

@@ -2,6 +2,7 @@
 
 import math
 import re
+import time
 
 import numpy as np
 import pandas as pd
@@ -83,7 +84,39 @@ def test_a_resumed_run_equals_an_uninterrupted_one(ledger):
     np.testing.assert_array_equal(quality, same)
 
 
-def test_every_dense_router_and_the_certificate_buy_through_it(ledger):
+@pytest.mark.parametrize("name", ["knn", "uniroute", "avengerspro", "wiserouter", "carrot"])
+def test_dense_routers_learn_the_same_live(ledger, name):
+    work, models = recorded()
+    with buying(ledger, from_table(work), work.queries, models, max_spend=10) as feedback:
+        router = sr.make_router(name).fit(work.queries, feedback)
+    replay = work.feedback()
+    other = sr.make_router(name).fit(work.queries, replay)
+    assert len(feedback.observations) == len(replay.observations)
+    np.testing.assert_array_equal(router.predict_quality(work.queries), other.predict_quality(work.queries))
+
+
+def test_the_order_of_answers_changes_no_purchase(ledger):
+    work, models = recorded()
+    bought, said = [], []
+    for workers in (1, 8):
+        desk, naps = from_table(work), iter(np.random.default_rng(workers).uniform(0, 0.004, 1_000).tolist())
+        answer = desk.say
+
+        def late(model, prompt, number, answer=answer, naps=naps):
+            time.sleep(next(naps))
+            said.append(prompt)
+            return answer(model, prompt, number)
+
+        desk.say = late
+        with buying(ledger.with_name(f"{workers}.sqlite"), desk, work.queries, models, workers=workers) as feedback:
+            sr.SaveRouter(k=2, seed=1, batch=12).fit(work.queries, feedback)
+            bought.append(feedback.observations)
+    pd.testing.assert_frame_equal(*bought)
+    half = len(said) // 2
+    assert said[:half] != said[half:] and sorted(said[:half]) == sorted(said[half:])
+
+
+def test_a_dense_router_and_the_certificate_buy_through_it(ledger):
     work, models = recorded(n=200)
     train, fresh = work.split(0.4)
     with buying(ledger, from_table(work), train.queries, models, max_spend=10) as feedback:
