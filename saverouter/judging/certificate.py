@@ -208,6 +208,11 @@ def _refuse_question(router, reference: str, margin: float, confidence: float, b
         raise SaveRouterError(
             f"{type(router).__name__} has not been fitted; call fit(train.queries, train.feedback()) first"
         )
+    if getattr(router, "needs_answers", False):
+        raise SaveRouterError(
+            f"{router.label} serves by the answers it gets, and a certificate is of choices made before any answer; certify the "
+            "router before its first stage, or judge the cascade with evaluate(router, test, ...)"
+        )
     _refuse_name(router.models_, "reference", reference)
     _refuse_level(margin, confidence, bound)
 

@@ -16,7 +16,7 @@ from .asking import estimates, mean_costs, training_queries
 from .certificate import Certificate
 from .coverage import Coverage, on_common_queries
 from .interval import Sample
-from .operating_points import ChoicePolicies, SwitchPolicies, choices_of, objects, operating_points, pareto
+from .operating_points import ChoicePolicies, SwitchPolicies, choices_of, objects, operating_points, pareto, placed
 from .path import thresholds
 from .policies import Policy, Switch
 from .result import Reference, Result, refuse_goal
@@ -121,18 +121,25 @@ def evaluate(
 
 
 def _frontier(router, test: Workload, families: list, points, policy: Policy | None, column: int) -> dict:
-    """The best points, as objects, with the reference's part of their cost and their outcomes by query."""
+    """The best points, as objects, with the reference's part of their cost and their outcomes by query.
+
+    What a family with ``served`` asks for one query is charged for every call; others ask one model, ``choice``.
+    """
     frontier = pareto(points.assign(place=np.arange(len(points))))
     places = frontier.pop("place")
     if getattr(router, "hindsight", False):
         return {"frontier": frontier.assign(reference_cost=np.nan), "policies": (None,) * len(frontier)}
-    chosen = choices_of(families, places, len(test.models))
+    chosen, several = choices_of(families, places, *test.quality.shape), {}
     paid = np.nan_to_num(test.cost[:, column])
-    frontier["reference_cost"] = [float(np.where(row == column, paid, 0.0).mean()) for row in chosen]
+    shares = [float(np.where(row == column, paid, 0.0).mean()) for row in chosen]
+    for point, (family, index) in enumerate(placed(families, places)):
+        if hasattr(family, "served"):
+            *outcomes, to_reference = family.served(index, test.quality, test.cost, column)
+            several[point], shares[point] = np.stack(outcomes), float(to_reference.mean())
     return {
-        "frontier": frontier,
+        "frontier": frontier.assign(reference_cost=shares),
         "policies": objects(families, places, test.models) if policy is None else (policy,),
-        "sample": Sample(chosen, test.quality, test.cost, column, getattr(test, "clusters", None)),
+        "sample": Sample(chosen, test.quality, test.cost, column, getattr(test, "clusters", None), several),
     }
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
@@ -16,9 +17,10 @@ DRAWS = 1000
 class Sample:
     """Test outcomes by query, as long as a result stays in memory: it is neither kept nor sent anywhere.
 
-    chosen : (points, n) columns that the frontier's points choose
+    chosen : (points, n) columns that the frontier's points choose, -1 at those of ``several``
     reference : column of the reference; where it has no outcome, a query says nothing of it
     clusters : n labels of queries that belong together, or None
+    several : (2, n) quality and cost as served, by point, where a point asks more than one model for a query
     """
 
     chosen: np.ndarray
@@ -26,12 +28,16 @@ class Sample:
     cost: np.ndarray
     reference: int
     clusters: np.ndarray | None = None
+    several: Mapping[int, np.ndarray] = field(default_factory=dict)
 
     def sums(self, point: int) -> np.ndarray:
         """(clusters, 6) served quality, cost and count, and the reference's, each query its own cluster unless labelled."""
-        rows, chosen = np.arange(len(self.quality)), self.chosen[point]
+        rows = np.arange(len(self.quality))
         there = np.isfinite(self.quality[:, self.reference])
-        columns = [self.quality[rows, chosen], self.cost[rows, chosen], np.ones(len(rows))]
+        served = self.several.get(point)
+        if served is None:
+            served = [values[rows, self.chosen[point]] for values in (self.quality, self.cost)]
+        columns = [*served, np.ones(len(rows))]
         columns += [np.where(there, values[:, self.reference], 0.0) for values in (self.quality, self.cost)]
         each = np.column_stack([*columns, there])
         if self.clusters is None:

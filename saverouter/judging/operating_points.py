@@ -2,6 +2,9 @@
 
 A policy is one operating point: it chooses one model per query. A family holds many policies, and sees no outcome until
 ``realised`` is given those that judge it. Estimates of unavailable pairs are -inf in quality, so they are never chosen.
+
+A family that asks several models for one query has no ``choice``. It says instead, in ``served(index, quality, cost, column)``,
+each query's expected quality and cost, and the part of that cost that one model takes.
 """
 
 from __future__ import annotations
@@ -241,14 +244,14 @@ def operating_points(families: list, quality: np.ndarray, cost: np.ndarray) -> p
     })  # fmt: skip
 
 
-def choices_of(families: list, places: Iterable[int], models: int) -> np.ndarray:
-    """(policies, n) columns chosen by some policies; ``places`` count through all families.
+def choices_of(families: list, places: Iterable[int], queries: int, models: int) -> np.ndarray:
+    """(policies, n) columns chosen by some policies, -1 of those that ask several; ``places`` count through all families.
 
     Only a frontier's few policies are asked, so that their choices may be made one by one.
     """
-    return np.array(
-        [family.choice(index) for family, index in placed(families, places)], dtype=_choices.smallest(models)
-    )
+    none = np.full(queries, -1)
+    found = [none if hasattr(family, "served") else family.choice(index) for family, index in placed(families, places)]
+    return np.array(found, dtype=_choices.smallest(models))
 
 
 def objects(families: list, places: Iterable[int], models: tuple[str, ...]) -> tuple[Policy | None, ...]:

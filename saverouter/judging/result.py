@@ -19,6 +19,7 @@ from .policies import Policy
 from .verdict import verdict
 
 QUALITY_NOISE = 1e-9
+NO_POLICY = "it is a choice that no thresholds describe, or hangs on the answers themselves, as a cascade's does"
 LARGEST_TARGET = 10  # a larger one must be a percentage
 SELECTIONS = {  # of an operating point, in words for tables and verdicts
     "test": "chosen on test outcomes",
@@ -212,7 +213,7 @@ class Result:
             )
         found = self.policies[point.name] if 0 <= point.name < len(self.policies) else None
         if found is None:
-            why = "this result holds no policies" if not self.policies else "it is a choice that no thresholds describe"
+            why = "this result holds no policies" if not self.policies else NO_POLICY
             raise SaveRouterError(
                 f"{point['policy']!r} of {self.router} cannot be deployed: {why}; a router of thresholds can, and "
                 "evaluate gives its policies"

@@ -26,11 +26,12 @@ _LARGE_POOL = {
     "mlp": "MLP", "svm": "SVM", "routellm_mf": "RouteLLMMF", "graphrouter": "GraphRouter", "mirt": "MIRT",
     "avengerspro": "AvengersPro", "equirouter": "EquiRouter",
 }  # fmt: skip
-# Not in the paper's tables: three more routers, and bounds that are no routers to be used.
+# Not in the paper's tables: three more routers, and references: bounds that are no routers to be used, and a cascade.
 _EXTENSIONS = {"carrot": "CARROT", "hybridllm": "HybridLLM", "routerdc": "RouterDC"}
-_REFERENCES = {
+_BOUNDS = {
     "oracle": "Oracle", "random": "Random", "best_single": "BestSingle", "cheapest_single": "CheapestSingle"
 }  # fmt: skip
+_REFERENCES = _BOUNDS | {"cascade": "Cascade"}
 MAIN, LARGE_POOL, EXTENSIONS, REFERENCES = map(tuple, (_MAIN, _LARGE_POOL, _EXTENSIONS, _REFERENCES))
 
 
@@ -40,7 +41,7 @@ class Registry(UserDict):
     def __getitem__(self, name: str) -> type[Router]:
         kind = self.data[name]
         if isinstance(kind, str):
-            module = import_module(".bounds" if name in _REFERENCES else f".{name}", __name__)
+            module = import_module(".bounds" if name in _BOUNDS else f".{name}", __name__)
             kind = self.data[name] = getattr(module, kind)
         return kind
 

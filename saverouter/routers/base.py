@@ -38,12 +38,14 @@ class Router(BaseEstimator):
     policy_, certificate_, provenance_ : of a router that ``load_router`` gave, what was saved with it
     synthetic_best_point : True where the paper's evaluation of this router added a point that no policy realises,
         see ``evaluate``
+    needs_answers : True where a query is served by the answers it gets, so that no model can be named beforehand
     """
 
     label = "Router"
     reconstructed = False
     deviation = ""
     synthetic_best_point = False
+    needs_answers = False
     may_be_none: tuple[str, ...] = ()  # whole-numbered options that have a meaning for None
     holds = "what it learnt: no prompt and no outcome"  # what a saved router consists of, in words
     policy_: Policy | None = None

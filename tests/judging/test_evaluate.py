@@ -334,6 +334,17 @@ def test_intervals_cover_the_truth_as_often_as_they_say():
     assert (within >= 0.83 * 200).all() and (within <= 0.97 * 200).all()
 
 
+def test_a_point_that_asks_several_models_brings_its_own_outcomes():
+    """By query, as served; what the reference does stays in the table. Other points are read from it as ever."""
+    quality, cost = np.array([[0.0, 1], [1, 0], [1, 1]]), np.array([[1.0, 10]] * 3)
+    served = np.array([[0.5, 0.25, 1.0], [2.0, 3.0, 4.0]])
+    sample = Sample(np.array([[0, 0, 1], [-1, -1, -1]]), quality, cost, 1, several={1: served})
+    assert sample.sums(0)[:, :3].tolist() == [[0, 1, 1], [1, 1, 1], [1, 10, 1]]
+    assert sample.sums(1).tolist() == [[0.5, 2, 1, 1, 10, 1], [0.25, 3, 1, 0, 10, 1], [1, 4, 1, 1, 10, 1]]
+    together = replace(sample, clusters=np.array(["a", "b", "a"]))
+    assert together.sums(1).tolist() == [[1.5, 6, 2, 2, 20, 2], [0.25, 3, 1, 0, 10, 1]]
+
+
 def test_queries_of_a_cluster_are_drawn_together():
     router, test, spent = fitted(make_workload(n=400, seed=4))
     result = sr.evaluate(router, test, supervision_cost=spent, target=0.9)
