@@ -20,7 +20,7 @@ from .intervals import mean_of
 from .kept import kept
 from .splits import third_of
 
-ERRORS = (0.0, 0.05, 0.1, 0.2, 0.3)
+ERRORS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3)
 SETTINGS = ("evenly", "on hard")
 MARGINS = (0.0, 1.0)
 OURS, PLAIN, AHEAD, CHANCE = "SaveRouter", "cascade", "cascade, SaveRouter ahead", "cascade, chance ahead"
