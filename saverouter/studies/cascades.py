@@ -127,8 +127,8 @@ def where_it_turns(
 ) -> pd.DataFrame:
     """For each workload and setting, the judge error from which on a cascade saves less than SaveRouter, in the mean over splits.
 
-    Between the errors tried the difference is taken to be straight, though a saving may end at once: ``ahead at`` and ``behind at``
-    are the errors tried on either side. 0 says that it saves less at every error, inf that it does at none. The 95% interval
+    Between the errors tried the difference is taken to be straight, though a saving may end at once: ``ahead at`` and
+    ``behind at`` are the errors tried on either side. 0 says that it saves less at every error, inf at none. The 95% interval
     draws splits anew, with replacement.
     """
     cascades, rows = _beside(table, "saving"), []
