@@ -115,7 +115,7 @@ class CascadePolicies:
 
     def realised(self, quality: np.ndarray, cost: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean quality and mean cost of every cascade, all calls and judgements charged."""
-        served = _Served(quality, cost[None], self.judge, self.fallback, self.estimates)
+        served = _Served(quality, cost, self.judge, self.fallback, self.estimates)
         means = np.array([served.by(stages).mean(axis=1) for stages in self.cascades]).reshape(-1, 2)
         return means[:, 0], means[:, 1]
 
@@ -123,34 +123,39 @@ class CascadePolicies:
         self, index: int, quality: np.ndarray, cost: np.ndarray, column: int
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """(n,) expected quality and cost, and the part of the cost that one model takes at whatever stage."""
-        to_one = np.where(np.arange(cost.shape[1]) == column, cost, 0.0)
-        served = _Served(quality, np.stack([cost, to_one]), self.judge, self.fallback, self.estimates)
+        served = _Served(quality, cost, self.judge, self.fallback, self.estimates, payee=column)
         return tuple(served.by(self.cascades[index]))
 
 
 class _Served:
-    """Outcomes by query, and what cascades make of them: expected quality and money.
+    """Outcomes by query, and what cascades make of them: expected quality, cost and, of that, what a payee is paid.
 
-    money : (k, n, M), the first of which is what is paid, so that judgements are added to it
+    payee : the column of one model, or None; without it there are two figures instead of three
     """
 
-    def __init__(self, quality, money, judge: StatedJudge, fallback, estimates=None, errors=None):
+    def __init__(self, quality, cost, judge: StatedJudge, fallback, estimates=None, errors=None, payee=None):
+        self.quality, self.cost, self.payee = quality, cost, payee
         self.there = np.isfinite(quality)
-        self.outcomes = np.where(self.there, np.stack([quality, *money]), 0.0)
         self.judge = judge
         self.errors = judge.errors(quality) if errors is None else errors
-        first = fallback[np.argmax(self.there[:, fallback], axis=1)]
-        self.otherwise = self.outcomes[:, np.arange(len(first)), first]
+        self.fallback = fallback[np.argmax(self.there[:, fallback], axis=1)]
         self.estimates = None if estimates is None else masked(estimates, self.there)
 
+    def outcomes(self, columns: np.ndarray | int, there: np.ndarray) -> np.ndarray:
+        """(figures, n) of one model, or of a model per query; 0 where a query cannot have it."""
+        rows, columns = np.arange(len(self.quality)), np.broadcast_to(columns, len(self.quality))
+        cost = self.cost[rows, columns]
+        shares = [] if self.payee is None else [np.where(columns == self.payee, cost, 0.0)]
+        return np.where(there, np.stack([self.quality[rows, columns], cost, *shares]), 0.0)
+
     def by(self, stages: Stages) -> np.ndarray:
-        """(1 + k, n) of one cascade."""
+        """(figures, n) of one cascade."""
         reached = self.from_each(stages.columns, [np.array([least]) for least in stages.thresholds])
         entry = self.entries(stages.columns, np.array([stages.gate]))[:, 0]
         return np.stack(reached)[entry, :, 0, np.arange(len(entry))].T
 
     def means(self, columns: tuple[int, ...], grids: list[np.ndarray], gates: np.ndarray) -> np.ndarray:
-        """(1 + k, thresholds, gates) means; thresholds in the order of ``itertools.product``."""
+        """(figures, thresholds, gates) means; thresholds in the order of ``itertools.product``."""
         reached, entry = self.from_each(columns, grids), self.entries(columns, gates)
         found = 0.0
         for stage, values in enumerate(reached):
@@ -159,22 +164,23 @@ class _Served:
         return found / len(entry)
 
     def from_each(self, columns: tuple[int, ...], grids: list[np.ndarray]) -> list[np.ndarray]:
-        """For each stage, (1 + k, thresholds from there on, n) for queries that enter there.
+        """For each stage, (figures, thresholds from there on, n) for queries that enter there.
 
         From the last to the first: what an answer is worth if it is accepted, else what the stages after it give. A stage that a
         query cannot have is passed by, and the last that it can have is accepted unseen.
         """
         there = self.there[:, columns]
         last = _last(there)
-        value, found = np.where(there.any(axis=1), 0.0, self.otherwise)[:, None], []
+        value, found = self.outcomes(self.fallback, ~there.any(axis=1))[:, None], []
         for stage in reversed(range(len(columns))):
-            here, outcomes = there[:, stage], self.outcomes[:, :, columns[stage]]
+            here = there[:, stage]
+            outcomes = self.outcomes(columns[stage], here)
             judged = here & (last != stage)
             on = np.zeros((1, len(here)))
             if stage < len(grids):
                 on = np.where(judged, self.judge.rejects(outcomes[0], self.errors, grids[stage]), 0.0)
             on = np.where(here, on, 1.0)
-            value = on[:, None] * value[:, None]  # (1 + k, thresholds here, thresholds after, n)
+            value = on[:, None] * value[:, None]  # (figures, thresholds here, thresholds after, n)
             value[0] += ((1 - on) * outcomes[0])[:, None]
             value[1:] += outcomes[1:, None, None]
             value[1] += self.judge.cost * judged
@@ -316,7 +322,7 @@ class Cascade(Router):
         judge, errors = self._judge, self._judge.errors(quality)
         parts = [slice(start, start + ROWS) for start in range(0, len(quality), ROWS)]
         served = [
-            _Served(quality[part], cost[None, part], judge, self._fallback, None if known is None else known[part], errors[part])
+            _Served(quality[part], cost[part], judge, self._fallback, None if known is None else known[part], errors[part])
             for part in parts
         ]  # fmt: skip
         sizes = np.array([len(part.there) for part in served]) / len(quality)

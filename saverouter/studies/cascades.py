@@ -20,7 +20,7 @@ from .intervals import mean_of
 from .kept import kept
 from .splits import third_of
 
-ERRORS = (0.0, 0.05, 0.1, 0.2, 0.3)
+ERRORS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3)
 SETTINGS = ("evenly", "on hard")
 MARGINS = (0.0, 1.0)
 OURS, PLAIN, AHEAD, CHANCE = "SaveRouter", "cascade", "cascade, SaveRouter ahead", "cascade, chance ahead"
@@ -127,8 +127,9 @@ def where_it_turns(
 ) -> pd.DataFrame:
     """For each workload and setting, the judge error from which on a cascade saves less than SaveRouter, in the mean over splits.
 
-    Between the errors tried the difference is taken to be straight. 0 says that it saves less at every error, inf that it does
-    at none. The 95% interval draws splits anew, with replacement.
+    Between the errors tried the difference is taken to be straight, though a saving may end at once: ``ahead at`` and
+    ``behind at`` are the errors tried on either side. 0 says that it saves less at every error, inf at none. The 95% interval
+    draws splits anew, with replacement.
     """
     cascades, rows = _beside(table, "saving"), []
     cascades = cascades[(cascades["points below"] == margin) & (cascades["router"] == router)]
@@ -139,8 +140,12 @@ def where_it_turns(
         rng = np.random.default_rng(seed)
         drawn = [turn(errors, leads[rng.integers(len(leads), size=len(leads))].mean(axis=0)) for _ in range(draws)]
         low, high = np.quantile(drawn, [0.025, 0.975], method="inverted_cdf")
-        rows.append({"workload": workload, "judge errs": errs, "turns": turn(errors, leads.mean(axis=0)), "from": low,
-                     "to": high, "tried to": errors[-1], "splits": len(leads)})  # fmt: skip
+        turns = turn(errors, leads.mean(axis=0))
+        before, after = errors[errors <= turns] if turns else [], errors[errors > turns] if turns else errors
+        rows.append({
+            "workload": workload, "judge errs": errs, "turns": turns, "from": low, "to": high, "splits": len(leads),
+            "ahead at": max(before, default=np.nan), "behind at": min(after, default=np.nan),
+        })  # fmt: skip
     return pd.DataFrame(rows)
 
 

@@ -420,6 +420,6 @@ def test_labels_name_chain_and_thresholds():
 
 
 def test_entering_is_bounded_by_what_a_query_can_have():
-    served = _Served(np.array([[1.0, NAN, NAN], [NAN, NAN, 1.0]]), np.ones((1, 2, 3)), StatedJudge(0, 0, "evenly"),
+    served = _Served(np.array([[1.0, NAN, NAN], [NAN, NAN, 1.0]]), np.ones((2, 3)), StatedJudge(0, 0, "evenly"),
                      np.arange(3), np.zeros((2, 3)))  # fmt: skip
     assert served.entries((0, 1, 2), np.array([-np.inf, 0.0, 5.0])).tolist() == [[0, 0, 0], [0, 2, 2]]

@@ -87,11 +87,14 @@ def test_a_turn_has_an_interval_and_words():
     made = runs([[0.4, 0.2, -0.2], [0.4, 0.1, -0.3], [0.4, 0.3, -0.1]])
     (found,) = cascades.where_it_turns(made).to_dict("records")
     assert found["turns"] == pytest.approx(0.2) and 0.1 < found["from"] < 0.2 < found["to"] < 0.3
+    assert (found["ahead at"], found["behind at"]) == (0.1, 0.3)
     words = cascades.turns_in_words(cascades.where_it_turns(made))
     assert words.loc["w", "evenly"].startswith("0.20 (0.1")
     never, always = ([[lead] * 3] * 3 for lead in (0.1, -0.1))
-    assert cascades.turns_in_words(cascades.where_it_turns(runs(never))).loc["w", "evenly"] == NONE
-    assert cascades.turns_in_words(cascades.where_it_turns(runs(always))).loc["w", "evenly"] == ALL
+    for leads, told, beside in ((never, NONE, (0.3, np.nan)), (always, ALL, (np.nan, 0.0))):
+        found = cascades.where_it_turns(runs(leads))
+        assert cascades.turns_in_words(found).loc["w", "evenly"] == told
+        np.testing.assert_equal(found.loc[0, ["ahead at", "behind at"]].astype(float).to_numpy(), beside)
 
 
 def test_differences_are_paired():
