@@ -98,7 +98,9 @@ def printed(decision: dict, options: argparse.Namespace) -> str:
     """The decision and what a careful person would warn of, or all of it as JSON."""
     if options.json:
         return json.dumps(decision, indent=1)
-    return "\n".join([decision["says"], *([""] if decision["warnings"] else []), *decision["warnings"]])
+    reason = decision["reason"]
+    untold = [warning for warning in decision["warnings"] if not reason or reason not in warning]
+    return "\n".join([decision["says"], *([""] if untold else []), *untold])
 
 
 def foreseen_table(options: argparse.Namespace) -> Workload:
