@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+SAVES = 0.995  # of the reference's bill: more would be read as 100%
+
 
 def verdict(result, selected: str) -> str:
     """Whether routing pays for itself; ``selected`` says how the operating point was chosen."""
@@ -28,7 +30,7 @@ def _answer(result, selected: str) -> str:
         )
     if math.isinf(result.sa_bep):
         return f"No: {result.router} reaches {goal} ({best}) but saves nothing over it."
-    pays = "Yes" if result.sa_bep <= result.horizon else "Not within the horizon"
+    pays = "Not within the horizon" if result.sa_bep > result.horizon else "Yes" if result.sa_cr < SAVES else "Hardly"
     bought = "supervision and certificate" if result.certificate_cost else "supervision"
     return (
         f"{pays}: {result.router} reaches {goal} ({best}) at {result.cost_ratio:.0%} of its cost (policy: {point['policy']}). "

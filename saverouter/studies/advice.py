@@ -15,6 +15,8 @@ MONTHS = (
     12  # over which evaluation has to come back; sets how many fresh queries and how large a K are worth their money
 )
 
+LONG = 100 * 365.25  # days, beyond which nobody counts
+
 
 def days(queries: float, monthly: float) -> float:
     """How long so many queries take."""
@@ -45,6 +47,8 @@ def time(span: float) -> str:
     """Days as people say them."""
     if not math.isfinite(span):
         return "never"
+    if span > LONG:
+        return "more than 100 years"
     for size, unit in ((1 / 24, "hours"), (1, "days"), (365.25 / 12, "months"), (365.25, "years")):
         number = span / size
         if number < {"hours": 48, "days": 60, "months": 24, "years": math.inf}[unit]:
@@ -77,9 +81,11 @@ def _saves(found: Decision) -> str:
 
 def _quality(found: Decision) -> str:
     value, low, high = found.quality
-    broken = (
-        " The test contradicts that: certify on more fresh queries before you deploy." if high < -found.margin else ""
-    )
+    broken = ""
+    if high < -found.margin:
+        broken = " The test contradicts that: certify on more fresh queries before you deploy."
+    elif round(value, 1) < -found.margin:
+        broken = f" The test measured a larger loss, which on its {found.tested:,} queries may be chance."
     return (
         f"Quality changes by {value:+.1f} points as tested ({low:+.1f} to {high:+.1f}), and was shown beforehand to lose at "
         f"most {in_points(found.margin)} ({found.confidence:.0%} confidence).{broken}"

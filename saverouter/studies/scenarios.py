@@ -165,7 +165,8 @@ def what_if(found: Decision, chosen: Result) -> pd.DataFrame:
     rows = [_row("as asked", found.saved, found.payback, found.monthly, "certified")]
     if found.action in ("route", "replace"):
         for factor in PRICES:
-            saved = at_price(found, factor)
+            none = NOISE * found.month * found.result.reference.cost  # the rest that equal sums of many costs leave
+            saved = [0.0 if abs(value) <= none else value for value in at_price(found, factor)]
             gone = saved[0] <= 0
             payback = np.inf if gone else found.evaluation / (saved[0] / found.month)
             rows.append(_row(f"the reference at {factor:g} of its price", saved, payback, found.monthly,

@@ -27,7 +27,7 @@ ASKED = ("reference", "monthly", "margin", "confidence", "currency", "k")
 
 def main(arguments: list[str] | None = None) -> int:
     """Exit status: 0 all fine, 1 the report failed, 2 unusable input, 130 interrupted."""
-    options = commands().parse_args(arguments)
+    options = with_table(commands().parse_args(arguments))
     work = answered if options.report is None else reported
     with listening(sys.stderr):
         return exit_status(lambda: work(options), "what was encoded is kept; the same command goes on from there")
@@ -40,9 +40,8 @@ def commands() -> argparse.ArgumentParser:
     known = whole.add_subparsers(dest="command", required=True)
     one = known.add_parser("decide", help="from a table of outcomes to a decision", allow_abbrev=False,
                               description=__doc__.split("\n\n")[1].replace("\n", " "))  # fmt: skip
-    one.add_argument(
-        "data", help="a table (CSV, TSV, JSON, JSONL, Parquet) or the name of a workload, e.g. recorded/sensebench"
-    )
+    one.add_argument("data", nargs="?", help="a table (CSV, TSV, JSON, JSONL, Parquet) or the name of a workload, e.g. "
+                     "recorded/sensebench")  # fmt: skip
     one.add_argument("--reference", help="the model in use today (the best single model)")
     one.add_argument("--monthly", type=_amount, default=100_000, help="queries a month (100,000)")
     one.add_argument("--margin", type=float, default=1.0, help="points of quality that may be lost (1)")
@@ -58,7 +57,17 @@ def commands() -> argparse.ArgumentParser:
     one.add_argument("--save", type=Path, metavar="FOLDER", help="write the fitted router with its certified policy")
     one.add_argument("--report", type=Path, nargs="?", const=REPORTS, metavar="FOLDER",
                      help="run the notebook as well, and write its page and the router (reports/decide)")  # fmt: skip
+    one.set_defaults(refuse=one.error)
     return whole
+
+
+def with_table(options: argparse.Namespace) -> argparse.Namespace:
+    """``--report my.csv`` takes the table for the folder: where no table is left, that word was it."""
+    if options.data is None and options.report not in (None, REPORTS):
+        options.data, options.report = str(options.report), REPORTS
+    if options.data is None:
+        options.refuse("name your table, e.g. outcomes.csv")
+    return options
 
 
 def _amount(text: str) -> float:
@@ -89,7 +98,9 @@ def printed(decision: dict, options: argparse.Namespace) -> str:
     """The decision and what a careful person would warn of, or all of it as JSON."""
     if options.json:
         return json.dumps(decision, indent=1)
-    return "\n".join([decision["says"], *([""] if decision["warnings"] else []), *decision["warnings"]])
+    reason = decision["reason"]
+    untold = [warning for warning in decision["warnings"] if not reason or reason not in warning]
+    return "\n".join([decision["says"], *([""] if untold else []), *untold])
 
 
 def foreseen_table(options: argparse.Namespace) -> Workload:

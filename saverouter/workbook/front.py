@@ -34,6 +34,7 @@ DOLLARS = re.compile(r"paretobandit|recorded/.*", re.DOTALL)  # workloads whose 
 SOURCES = {"simulated": "simulated", "original": "recorded", "recorded": "recorded"}  # what stands before the slash
 YOURS = "11"  # the notebook on one's own table, whose frontier counts where it stands alone
 NOISE = 1e-9
+STEPS = 2  # of the slider of quality targets in a per cent
 TIE = 0.01  # cost ratios that differ by no more are as good as equal; a router's supervision is not in them
 SYMBOLS = {HOLDS: "✓", FAILS: "✗", UNTOLD: "~", UNTESTABLE: "?"}
 WORDS = {"workload", "router", "reference", "policy", "model", "method"}
@@ -62,6 +63,7 @@ def render(folder: Path, about: dict, prefix: str = "", others: dict | None = No
         "rows": rows, "ticks": ticks(rows), "pairs": pairs, "groups": groups, "symbols": SYMBOLS, "never": math.inf,
         "script": Markup(script), "data": Markup(embedded(places, question.get("currency"))) if places else "",
         "policy": allowed(about["policy"], script), "year": 12 * question.get("monthly", YEAR / 12),
+        "target": target_of(places, question.get("margin", 0.0)),
     }  # fmt: skip
     environment = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined,
                               trim_blocks=True, lstrip_blocks=True)  # fmt: skip
@@ -75,6 +77,13 @@ def decided(folder: Path) -> dict:
         return json.loads((folder / "decision.json").read_text(encoding="utf-8"))["asked"]
     except (OSError, ValueError, KeyError):
         return {}
+
+
+def target_of(places: list[Place], margin: float) -> float:
+    """The margin that was asked for as a share of the reference's quality, per cent: rounded up, so that no more may go."""
+    quality = places[0].reference.quality if places and places[0].results else 0.0
+    least = math.ceil(STEPS * (100 - margin / quality)) / STEPS if margin and quality else 100.0
+    return max(100 * LOWEST_TARGET, least)
 
 
 def allowed(policy: str, script: str) -> str:

@@ -121,11 +121,12 @@ def _few_queries(work: Workload) -> Iterator[Finding]:
     best = contend[int(np.argmax(means))]
     known = work.quality[work.available[:, best], best]
     error = mean_error(known)
+    sure = _two_digits(len(known) * error**2)
     yield Finding(
         "blocks" if size < TOO_FEW else "weakens", "few queries",
         f"{size} queries for {len(work.models)} models: the mean quality of the best, {work.models[best]}, is known to "
         f"{error:.1f} points only (standard error).",
-        f"Collect at least {wanted} queries; for one point of standard error about {_two_digits(len(known) * error**2):,}.",
+        f"Collect at least {wanted} queries" + (f"; for one point of standard error about {sure:,}." if sure > wanted else "."),
     )  # fmt: skip
 
 

@@ -195,6 +195,11 @@ def test_the_verdict_says_what_the_numbers_say_and_no_more_digits_than_can_be_tr
     assert made_up(target=1.2).verdict() == (
         "No: Router peaks at 0.81 and does not reach 1.2 of the best single model's quality (gpt, 0.80)."
     )
+    even = replace(yes, frontier=REACHED.assign(cost=[0.1, 0.997]), supervision_cost=0.0)
+    assert even.verdict().startswith(
+        "Hardly: Router reaches the best single model's quality (gpt, 0.80) at 100% of its cost"
+    )
+    assert replace(even, frontier=REACHED.assign(cost=[0.1, 0.99])).verdict().startswith("Yes: ")
     dear = replace(yes, frontier=REACHED.assign(cost=[0.1, 1.0]))
     assert dear.verdict() == "No: Router reaches the best single model's quality (gpt, 0.80) but saves nothing over it."
 

@@ -43,6 +43,16 @@ def test_what_if(found, chosen):
     assert list(margins) == sorted(margins) and list(margins.index)[0] == "0 points may go"
 
 
+def test_a_price_at_which_all_is_even_saves_exactly_nothing():
+    """Ten times as dear for each query: at a tenth of its price a rest of 1e-12 was paid back in 1e12 years."""
+    work = by_kind([[0.97, 0.97]] * 2, PRICES, n=3_000)
+    found = decide(replace(work, cost=work.cost[:, :1] * [1, 10]), reference="m1", margin=2)
+    table = scenarios.what_if(found, scenarios.on_test(found)).set_index("what if")
+    row = table.loc["the reference at 0.1 of its price"]
+    assert found.action == "replace" and row["saves a month"] == row["from"] == row["to"] == 0
+    assert np.isinf(row["back after queries"]) and row["basis"] == "certified; keep the reference"
+
+
 def test_the_panel_and_the_table_say_the_same(found, chosen):
     asked = scenarios.asked_again(found, chosen, found.monthly, found.margin, 1.0)
     assert asked["saved"] == pytest.approx(found.saved[0]) and asked["basis"] == "certified"

@@ -40,6 +40,9 @@ def pages(tmp_path_factory):
         frame._repr_html_(),
         tables.pretty(frame, caption=HOSTILE).data,
         tables.folded(HOSTILE, tables.pretty(frame)).data,
+        tables.pretty(
+            pd.DataFrame({"cost": [0.1, 0.2]}, index=pd.Index([0.5, 1.0], name="points")), key="numbers"
+        ).data,
     ]
     cells = [new_code_cell("1", outputs=[new_output("display_data", {"text/html": html}) for html in outputs])]
     cells.insert(0, new_markdown_cell("# Hostile\n\nWhy?"))
@@ -128,6 +131,14 @@ def test_wide_tables_scroll_inside_and_keep_their_first_column(pages):
             return [table, table.querySelector('tbody .first')].map(e => e.getBoundingClientRect().left)"""
         table, first = browser.execute_script(left, widest.index(max(widest)))
         assert abs(first - table) <= 2
+
+
+def test_numbers_stand_below_their_headers(pages):
+    """Also those of a table's index, whose own style says left."""
+    sides = "return [...document.querySelectorAll('#T_numbers .number')].map(e => getComputedStyle(e).textAlign)"
+    with open_browser(1280, False) as browser:
+        browser.get(pages[2].as_uri())
+        assert browser.execute_script(sides) == ["right"] * 6
 
 
 def test_html_in_names_stays_text(pages):

@@ -75,11 +75,31 @@ def test_unusable_input_is_an_error_with_its_remedy(more, message, capsys):
     assert message in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("words", [["decide"], ["advise", "x.csv"], ["decide", "x.csv", "--scale", "one to five"]])
+@pytest.mark.parametrize(
+    "words", [["decide"], ["decide", "--report"], ["advise", "x.csv"], ["decide", "x.csv", "--scale", "one to five"]]
+)
 def test_unknown_words_are_refused(words, capsys):
     with pytest.raises(SystemExit) as stop:
         deciding.main(words)
     assert stop.value.code == 2 and "usage" in capsys.readouterr().err
+
+
+def test_why_there_is_no_answer_is_said_once(tmp_path, capsys):
+    work = make_workload(n=300, models=3, with_vectors=False)
+    log = long_frame(work).groupby("query_id").sample(1, random_state=1)
+    log.to_csv(tmp_path / "log.csv", index=False)
+    assert deciding.main(["decide", str(tmp_path / "log.csv")]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("No answer: ") and said.count("outcomes of one model only") == 1
+
+
+def test_a_table_behind_report_is_the_table(monkeypatch):
+    asked = []
+    monkeypatch.setattr(deciding, "reported", lambda options: asked.append((options.data, options.report)))
+    for words in (["--report", "my.csv"], ["my.csv", "--report"], ["--report", "--margin", "2", "my.csv"]):
+        assert deciding.main(["decide", *words]) == 0
+    assert deciding.main(["decide", "my.csv", "--report", "out"]) == 0
+    assert asked == [("my.csv", deciding.REPORTS)] * 3 + [("my.csv", deciding.Path("out"))]
 
 
 def test_the_command_is_a_module():

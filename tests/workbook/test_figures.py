@@ -1,6 +1,7 @@
 """Figures: functions of results that draw every row they are given."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import matplotlib
 import numpy as np
@@ -203,3 +204,15 @@ def test_every_batch_size_is_drawn_in_every_panel():
         "one workload",
         "mean of the workloads, 95% interval",
     ]
+
+
+@pytest.mark.parametrize("saved", [(21.3, 16.2, 27.4), (120, 80, 130), (40, 5, 60), (1, 0.2, 2)])
+def test_no_name_lies_across_an_interval(saved):
+    """Of a month's bill of 141; the name stands in the bar or behind it."""
+    found = SimpleNamespace(result=True, action="route", reference="the model in use", bill=141.0, monthly=1e6, month=1e6,
+                            saved=saved, currency="EUR")  # fmt: skip
+    ax = figures.month(found)
+    ax.figure.canvas.draw()
+    line, (_, name) = ax.lines[0].get_window_extent(), (text.get_window_extent() for text in ax.texts)
+    assert "SaveRouter, certified: " in words(ax)[1] and (name.x1 < line.x0 or name.x0 > line.x1)
+    assert name.x0 > ax.bbox.x0 and name.x1 < ax.figure.bbox.x1

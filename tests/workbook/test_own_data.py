@@ -101,7 +101,7 @@ def test_one_notebook_runs_into_a_folder_of_its_own(folder, monkeypatch):
         f"save_table(pd.read_csv({str(folder / kind)!r} + '.csv'), '11_{kind}')" for kind in ("frontiers", "singles")
     )
     code += "\nfrom pathlib import Path\nimport os\nPath(os.environ['SAVEROUTER_REPORTS'], 'decision.json')"
-    code += """.write_text('{"asked": {"monthly": 2e6, "currency": "EUR"}}')"""
+    code += """.write_text('{"asked": {"monthly": 2e6, "margin": 1, "currency": "EUR"}}')"""
     write(folder, "11_third", "data", code)
     place = folder / "reports" / "decide" / "standard"  # whatever it is called, it is no profile
     asked = {"data": TABLE, "profile": "smoke"}
@@ -111,6 +111,7 @@ def test_one_notebook_runs_into_a_folder_of_its_own(folder, monkeypatch):
     assert 'id="what-if"' in index and 'id="frontiers"' in index and 'href="notebooks/11_third.html"' in index
     assert "is left out" not in index and "../index.html" not in index and "<h1>First</h1>" in index
     assert 'value="24000000"' in index and '"currency": "EUR"' in index  # a year of what was asked
+    assert 'min="90" max="100" step="0.5" value="99"' in index  # a point of 0.80, rounded up: no more may go
     assert (
         not (folder / "reports" / "decide" / "index.html").exists() and not (folder / "reports" / "index.html").exists()
     )

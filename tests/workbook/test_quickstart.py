@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from conftest import EASY_AND_HARD, by_kind, make_workload
 
+from saverouter.encoders import minilm
 from saverouter.studies import experiments
 from saverouter.workbook import notebooks
 
@@ -111,6 +112,22 @@ def test_the_decision_runs_on_any_valid_table(kind, monkeypatch, own_cache):
     if names["found"].action == "no answer":
         assert "No answer: " in printed and names["other"]["saved"].eq(0).all()
         assert "The data cannot carry an answer" in titles
+
+
+@pytest.mark.filterwarnings("ignore:FigureCanvasAgg is non-interactive")
+def test_the_quickstart_encodes_a_prompt_once(monkeypatch, own_cache):
+    """What a service routes is not kept: of six thousand prompts, the test was encoded five times over, for ten minutes."""
+    asked = []
+
+    def stand_in(name, prompts):
+        asked.extend(prompts)
+        vectors = np.array([[len(prompt), sum(map(ord, prompt)), *[1] * 382] for prompt in prompts], np.float32)
+        return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+    monkeypatch.setattr(minilm, "_encode", stand_in)
+    work = make_workload(n=150, models=3, with_vectors=False)
+    run(work, monkeypatch)
+    assert sorted(asked) == sorted(set(work.prompts))
 
 
 def test_costs_are_dollars_only_where_the_data_say_so(monkeypatch, own_cache):

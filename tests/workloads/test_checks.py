@@ -172,6 +172,15 @@ def test_few_queries_are_said_with_the_error_of_a_mean(size, severity):
     assert work.check().blocking == found or severity == "weakens"
 
 
+def test_no_fewer_queries_are_asked_for_than_the_least():
+    """Five of five right: "at least 300 queries; for one point about 25"."""
+    five = GOOD.take(np.arange(5))
+    assert (
+        only(replace(five, quality=np.ones_like(five.quality)), "few queries").remedy == "Collect at least 300 queries."
+    )
+    assert "for one point of standard error about " in only(GOOD.take(np.arange(50)), "few queries").remedy
+
+
 def test_a_large_pool_needs_more_queries():
     wide = make_workload(n=400, models=60)
     assert "Collect at least 600" in only(wide, "few queries").remedy

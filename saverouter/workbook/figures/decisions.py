@@ -48,7 +48,10 @@ def month(found: Decision, ax: Axes | None = None) -> Axes:
         ax.barh(-place, bill, height=0.6, color=shade)
         text = f"{name}: {money(bill, found.currency)}"
         inside = bill > 0.6 * found.bill
-        ax.annotate(text, (bill if place == 0 else max(bill, found.bill - low), -place), xytext=(-8 if inside else 8, 0),
+        before, behind = (
+            (bill, bill) if place == 0 else (found.bill - high, found.bill - low)
+        )  # the interval is in between
+        ax.annotate(text, (before if inside else behind, -place), xytext=(-8 if inside else 8, 0),
                     textcoords="offset points", ha="right" if inside else "left", va="center",
                     color=("white" if shade == ACCENT else INK) if inside else shade)  # fmt: skip
     if len(bars) > 1:
