@@ -94,8 +94,9 @@ def _quality(found: Decision) -> str:
 
 def _evaluation(found: Decision) -> str:
     spent, size = money(found.evaluation, found.currency), len(found.router.models_)
+    taught = f"{found.k} of {size} models" if found.router.budget is None else f"{found.outcomes:,} outcomes"
     what = (
-        f"Finding out takes {spent} of model calls ({found.k} of {size} models on {found.learnt:,} queries to teach the router, "
+        f"Finding out takes {spent} of model calls ({taught} on {found.learnt:,} queries to teach the router, "
         f"then {found.certificate.bought:,} of {found.fresh:,} fresh queries to certify)"
     )
     if found.action == "keep":

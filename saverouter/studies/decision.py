@@ -19,13 +19,14 @@ from ..judging import Certificate, Plan, Result, best_single, certify, certify_s
 from ..judging.policies import Always, Policy
 from ..paper import paper_options
 from ..routers import SaveRouter
-from ..workloads import Findings, Workload, model_means
+from ..workloads import Feedback, Findings, Workload, model_means
 from .advice import MONTHS, days, sentences
 from .splits import third_of
 
 AFFORDABLE = 0.01  # of a year's bill for the reference: supervision up to that much is worth its price
 TRAIN = 0.2  # of the queries teach
 FRESH = 0.6  # of the others certify at most; the rest are the test
+ENOUGH = 200  # training queries from which anchored buying gains what an interval tells from chance (notebook 13)
 SMALLEST = 60  # different queries with which anything is tried at all
 WORTH = 0.02  # of the reference's cost: a change that saves less is not worth making
 NEARLY = 0.05  # of the reference's cost: what a router must save beyond one model to be worth running
@@ -42,7 +43,8 @@ class Decision:
     reference, named : the model in use, and whether it was named; the best single model otherwise
     monthly, margin, confidence, currency : the question. ``month`` is the volume that ``saved`` speaks of.
     queries : of the table that can have the reference; of these ``learnt`` teach, ``fresh`` certify and ``tested`` test
-    router : fitted, K outcomes for each of ``learnt`` queries bought for ``supervision``
+    router : fitted on ``outcomes`` for ``learnt`` queries, bought for ``supervision``: K each, or what K each would cost
+        (``purchase``)
     certificate : of the policy; what it and the tried alternatives cost is in ``certificate.spent``
     tried : a row per alternative: what was shown on fresh queries, and what it saves as far as the router knows
     result : the policy on the test queries, with evaluation (supervision and certificate) as its supervision cost
@@ -64,6 +66,7 @@ class Decision:
     queries: int = 0
     k: int = 0
     learnt: int = 0
+    outcomes: int = 0
     fresh: int = 0
     tested: int = 0
     supervision: float = 0.0
@@ -114,7 +117,7 @@ class Decision:
             "saved a month": _named(self.saved), "quality in points": _named(self.quality),
             "certified": {"bound in points": self.certificate.bound, "share leaving the reference": self.certificate.share}
             if certified else None,
-            "evaluation": {"k": self.k, "training queries": self.learnt, "fresh queries": self.fresh,
+            "evaluation": {"k": self.k, "training queries": self.learnt, "outcomes": self.outcomes, "fresh queries": self.fresh,
                            "supervision": self.supervision, "certificate": self.certificate.spent if certified else None,
                            "cost": self.evaluation, "back after queries": self.payback,
                            "back after days": days(self.payback, self.monthly)},
@@ -204,14 +207,16 @@ def _decided(asked: Decision, work: Workload, seed: int) -> Decision:
     feedback = learn.feedback()
     if not asked.k:
         asked = replace(asked, k=affordable(learn, asked.reference, MONTHS * asked.monthly))
-    router = SaveRouter(**paper_options(work, k=asked.k, seed=seed)).fit(learn.queries, feedback)
+    buying = purchase(feedback, asked.k, asked.reference if asked.named else None)
+    router = SaveRouter(**paper_options(work, seed=seed) | buying).fit(learn.queries, feedback)
     certificate, tried = _certified(asked, router, learn, fresh)
     result = evaluate(
         router, test, certificate=certificate, supervision_cost=feedback.spent, horizon=MONTHS * asked.monthly
     )
     found = replace(
-        asked, queries=len(work), learnt=len(learn), fresh=len(fresh), tested=len(test), supervision=feedback.spent,
-        router=router, certificate=certificate, tried=tried, result=result, test=test, learn=learn,
+        asked, queries=len(work), learnt=len(learn), outcomes=len(feedback.observations), fresh=len(fresh),
+        tested=len(test), supervision=feedback.spent, router=router, certificate=certificate, tried=tried,
+        result=result, test=test, learn=learn,
     )  # fmt: skip
     if certificate.policy == Always(model=asked.reference, models=work.models):
         return replace(found, action="keep", reason=_why_kept(found))
@@ -235,6 +240,17 @@ def affordable(learn: Workload, reference: str, horizon: float) -> int:
     each = len(learn) * prices.mean()
     most = len(learn.models) if each == 0 else int(min(len(learn.models), AFFORDABLE * bill / each))
     return max(third_of(learn), most)
+
+
+def purchase(feedback: Feedback, k: int, reference: str | None = None) -> dict:
+    """Options of ``SaveRouter``: what to buy for about the price of K outcomes per query.
+
+    Where the model in use is named, and ``ENOUGH`` queries teach, the purchase is anchored on it; else it is the paper's.
+    """
+    if reference is None or len(feedback) < ENOUGH:
+        return {"k": k}
+    money = k * len(feedback) * float(feedback.prices.mean())
+    return {"k": k, "acquisition": "anchored", "reference": reference, "budget": money}
 
 
 def _too_few(queries: int) -> str:

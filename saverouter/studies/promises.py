@@ -219,6 +219,20 @@ def anchored_adds(table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def added_in_words(added: pd.DataFrame) -> pd.DataFrame:
+    """The frame of ``anchored_adds`` as it is read: routers down, points below the best single model across."""
+    rows = added.to_dict("records")
+    told = pd.DataFrame({
+        "router": added["method"], "below": [f"{margin:g} points below" for margin in added["points below"]],
+        "reaches and saves": [f"{row['reached']:.0%} → {row['reached anchored']:.0%}" for row in rows],
+        "saving": [f"{row['saving']:.2f} → {row['saving anchored']:.2f}" for row in rows],
+        "added": [f"{row['saving added']:+.3f} ({row['saving from']:+.3f} to {row['saving to']:+.3f})" for row in rows],
+    })  # fmt: skip
+    wide = told.pivot(index="router", columns="below").swaplevel(axis=1)
+    order = [(below, name) for below in told["below"].unique() for name in ("reaches and saves", "saving", "added")]
+    return wide.loc[told["router"].unique(), order].rename_axis(columns=[None, None])
+
+
 def by_way(table: pd.DataFrame, margin: float) -> pd.DataFrame:
     """One row per workload and way to choose: share of runs within the margin and mean saving, with 95% intervals."""
     rows = []

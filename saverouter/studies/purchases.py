@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from ..judging import evaluate
-from ..workloads import Workload, model_means
+from ..workloads import Workload, model_means, sample
 from .experiments import workload
 from .intervals import answer, mean_of, resampled
 from .kept import kept
@@ -26,7 +26,7 @@ RULES = {  # in words: the ``acquisition`` of SaveRouter
 }  # fmt: skip
 MONEY = (1, 2)  # K of the paper's rule; all rules are compared at the first, anchored buying at each
 DRAWS = 2
-SIMULATED = {"smoke": 1_500, "standard": 3_000, "paper": 12_500}  # queries of each simulated workload
+MOST = {"smoke": 1_000, "standard": 3_000, "paper": 12_500}  # queries of a workload, by profile
 CERTIFIED, AT_BEST, BELOW = "certified saving", "saving at full quality", "saving one point below"
 MEASURES = (CERTIFIED, AT_BEST, BELOW)
 EVERYWHERE = "all workloads"
@@ -34,30 +34,37 @@ LEAST = 200  # training queries of a workload whose rest can certify anything
 
 
 def purchase_workloads(profile: str) -> tuple[list[Workload], list[str]]:
-    """The recorded workloads that are here and the four simulated benchmarks, and a sentence for each that is missing."""
+    """The recorded workloads that are here and the four simulated benchmarks, and a sentence for each that is missing.
+
+    Hundreds of routers are taught on each, so that they are no larger than ``MOST``.
+    """
     works, missing = recorded_workloads(profile)
-    for name in ("llmrouterbench", "mixinstruct", "mmrbench", "routerbench"):
-        works.append(workload(f"simulated/{name}", profile).take(slice(SIMULATED[profile])))
-    return works, missing
+    works += [
+        workload(f"simulated/{name}", profile) for name in ("llmrouterbench", "mixinstruct", "mmrbench", "routerbench")
+    ]
+    return [sample(work, min(len(work), MOST[profile])) for work in works], missing
 
 
 def purchases_on_splits(
     works: Iterable[Workload], seeds: Sequence[int], draws: int = DRAWS, money: Sequence[int] = MONEY,
-    train: int | None = None,
+    rules: Sequence[str] = tuple(RULES)[1:], train: int | None = None,
 ) -> pd.DataFrame:  # fmt: skip
     """One row per workload, split, draw, money (``k``) and rule: the three ``MEASURES``, and what was paid.
 
     The reference is the best single model of the whole workload. ``certified saving`` is that of ``Retaught.certified``, the
     others are chosen on test outcomes, 0 where the reference's quality is not reached. ``training`` and ``certificate`` are in
     calls to the reference, ``on dear models`` is the part of the training's money that bought models priced above it.
-    ``train`` keeps so many of the training queries, in random order.
+    ``rules`` are compared with the paper's, anchored buying alone beyond the first money. ``train`` keeps so many of the
+    training queries, in random order.
     """
-    options = {"draws": draws, "money": list(money), "train": train}
+    options = {"draws": draws, "money": list(money), "rules": list(rules), "train": train}
     wanted = [(work, {"seed": int(seed), **options}) for work in works for seed in seeds]
     return pd.DataFrame(kept(_one_split, wanted)).astype({CERTIFIED: float, "certificate": float})
 
 
-def _one_split(work: Workload, seed: int, draws: int, money: list[int], train: int | None) -> list[dict]:
+def _one_split(
+    work: Workload, seed: int, draws: int, money: list[int], rules: list[str], train: int | None
+) -> list[dict]:
     split, rows = Retaught(work, seed, train), []
     for draw in range(draws):
         for k in money:
@@ -65,9 +72,9 @@ def _one_split(work: Workload, seed: int, draws: int, money: list[int], train: i
             router, feedback = split.taught(**one)
             key = {"workload": work.name, "seed": seed, "draw": draw, "k": k}
             rows.append({**key, "rule": PAPER, **_measured(split, router, feedback)})
-            for name, rule in list(RULES.items())[1:] if k == money[0] else [(ANCHORED, ANCHORED)]:
-                spending = {"seed": one["seed"], "rule": rule, "budget": feedback.spent}
-                spending |= {"reference": split.reference} if rule == ANCHORED else {}
+            for name in rules if k == money[0] else [ANCHORED]:
+                spending = {"seed": one["seed"], "rule": RULES[name], "budget": feedback.spent}
+                spending |= {"reference": split.reference} if name == ANCHORED else {}
                 rows.append({**key, "rule": name, **_measured(split, *split.taught(**spending))})
     return rows
 
@@ -166,6 +173,28 @@ def why(table: pd.DataFrame, works: Iterable[Workload]) -> pd.DataFrame:
     return pd.DataFrame(rows).set_index("workload").sort_values("difference", ascending=False)
 
 
+def _with_interval(values: Iterable[float], lows: Iterable[float], highs: Iterable[float]) -> list[str]:
+    return [
+        f"{value:+.3f} ({low:+.3f} to {high:+.3f})" if np.isfinite(value) else "too few queries"
+        for value, low, high in zip(values, lows, highs, strict=True)
+    ]  # fmt: skip
+
+
+def draws_in_words(apart: pd.DataFrame) -> pd.DataFrame:
+    """The frame of ``draws_apart`` as it is read: workloads down, comparisons across."""
+    told = apart.assign(told=_with_interval(apart["mean"], apart["from"], apart["to"]))
+    wide = told.pivot(index="workload", columns="compared", values="told")
+    return wide.loc[apart["workload"].unique(), apart["compared"].unique()].rename_axis(columns=None)
+
+
+def why_in_words(traits: pd.DataFrame) -> pd.DataFrame:
+    """The frame of ``why`` as it is read."""
+    gain = _with_interval(traits["difference"], traits["from"], traits["to"])
+    dear = traits["paper's money on dearer models"].map("{:.0%}".format)
+    told = traits.assign(**{"paper's money on dearer models": dear, "gain in certified saving": gain})
+    return told.drop(columns=["difference", "from", "to"])
+
+
 def enough_queries(works: Iterable[Workload], seeds: Sequence[int], sizes: Iterable[int]) -> pd.DataFrame:
     """``against_the_paper`` for anchored buying where only the first so many training queries of a split teach (``queries``).
 
@@ -173,13 +202,13 @@ def enough_queries(works: Iterable[Workload], seeds: Sequence[int], sizes: Itera
     """
     fit = {size: [work for work in works if len(work) >= 5 * max(size, LEAST)] for size in sizes}
     tables = [
-        purchases_on_splits(some, seeds, money=MONEY[:1], train=size).assign(queries=size)
+        purchases_on_splits(some, seeds, money=MONEY[:1], rules=[ANCHORED], train=size).assign(queries=size)
         for size, some in fit.items() if some
     ]  # fmt: skip
     return against_the_paper(pd.concat(tables), [CERTIFIED], ["queries"]).query("rule == @ANCHORED")
 
 
-def in_words(compared: pd.DataFrame, k: int, workload_name: str = EVERYWHERE) -> pd.DataFrame:
+def rules_in_words(compared: pd.DataFrame, k: int, workload_name: str = EVERYWHERE) -> pd.DataFrame:
     """Rules down, measures across: the mean, and the difference from the paper's rule with its interval."""
     rows = compared[(compared["workload"] == workload_name) & (compared["k"] == k)]
     told = rows.assign(told=[
@@ -190,10 +219,14 @@ def in_words(compared: pd.DataFrame, k: int, workload_name: str = EVERYWHERE) ->
         rows["rule"].unique(), rows["measure"].unique()
     ]
     plain = rows.groupby("measure")[PAPER].first().map("{:.3f}".format)
-    return pd.concat([plain.to_frame(PAPER).T, wide])[list(wide.columns)].rename_axis("bought by")
+    return (
+        pd.concat([plain.to_frame(PAPER).T, wide])[list(wide.columns)]
+        .rename_axis("bought by")
+        .rename_axis(columns=None)
+    )
 
 
-def statements(compared: pd.DataFrame) -> pd.DataFrame:
+def about_buying(compared: pd.DataFrame) -> pd.DataFrame:
     """What is said of the rules over all workloads, each with its 95% interval over splits, and with the tables resampled."""
     mean = compared[compared["workload"] == EVERYWHERE].set_index(["k", "rule", "measure"])
     asked = {}

@@ -29,9 +29,11 @@ class Retaught:
         if train is not None:
             self.learn = self.learn.take(slice(train))
         self.reference, self.fresh = reference_of(work), max(sizes_of(work), default=0)
+        self._parts = [self.rest.take(slice(*ends)) for ends in ((self.fresh,), (self.fresh, None)) if self.fresh]
         meter = self.learn.feedback()
         self._router = SaveRouter(**paper_options(work, k=third_of(work), seed=seed)).fit(self.learn.queries, meter)
-        self._router.features_ = _Remembered(self._router.features_, work)
+        self._router.features_ = _Words(self._router.features_, work)
+        self._router.grouper_ = _Groups(self._router.grouper_)
         self._features = self._router.features_.transform(self.learn.prompts, self.learn.vectors)
 
     def taught(self, *, seed: int, **how) -> tuple[SaveRouter, Feedback]:
@@ -48,7 +50,7 @@ class Retaught:
         where the queries are too few. Margin 1 point, confidence 90%."""
         if not self.fresh:
             return {"fresh": 0, "certified saving": None, "certificate": None}
-        fresh, served = self.rest.take(slice(self.fresh)), self.rest.take(slice(self.fresh, None))
+        fresh, served = self._parts
         found = certify(
             router, fresh.queries, fresh.feedback(), reference=self.reference, margin=1.0, train=self.learn.queries
         )
@@ -58,16 +60,41 @@ class Retaught:
         return {"fresh": self.fresh, "certified saving": 1 - cost / base, "certificate": found.spent / base}
 
 
-class _Remembered:
+class _Asked:
+    """What was found for a list of prompts, found once; the workload holds the prompts, so that their places tell them."""
+
+    def __init__(self):
+        self.known = {}
+
+    def once(self, prompts: np.ndarray, find):
+        key = np.asarray(prompts, dtype=object).tobytes()
+        if key not in self.known:
+            self.known[key] = find()
+        return self.known[key]
+
+
+class _Words(_Asked):
     """The features of a workload's prompts, computed once: reading the words is most of the work."""
 
     def __init__(self, features, work: Workload):
-        self.rows = {key: row for row, key in enumerate(self._keys(work.prompts, work.vectors))}
-        self.known = features.transform(work.prompts, work.vectors)
+        super().__init__()
+        self.rows = {key: row for row, key in enumerate(_keys(work.prompts, work.vectors))}
+        self.all = features.transform(work.prompts, work.vectors)
 
     def transform(self, prompts, vectors=None):
-        return self.known[[self.rows[key] for key in self._keys(prompts, vectors)]]
+        return self.once(prompts, lambda: self.all[[self.rows[key] for key in _keys(prompts, vectors)]])
 
-    @staticmethod
-    def _keys(prompts, vectors) -> list:
-        return list(prompts) if vectors is None else list(zip(prompts, map(bytes, vectors), strict=True))
+
+class _Groups(_Asked):
+    """A grouper that is asked once about the same queries."""
+
+    def __init__(self, grouper):
+        super().__init__()
+        self.n_groups_, self._predict = grouper.n_groups_, grouper.predict
+
+    def predict(self, queries) -> np.ndarray:
+        return self.once(queries.prompts, lambda: self._predict(queries))
+
+
+def _keys(prompts, vectors) -> list:
+    return list(prompts) if vectors is None else list(zip(prompts, map(bytes, vectors), strict=True))

@@ -16,7 +16,7 @@ from ..paper import paper_options
 from ..routers import SaveRouter
 from ..workloads import Workload
 from .advice import MONTHS, days, money, time
-from .decision import Decision, decide
+from .decision import Decision, decide, purchase
 from .intervals import share_of
 from .kept import kept
 
@@ -144,7 +144,10 @@ def budgets(found: Decision, ks: Sequence[int] | None = None) -> pd.DataFrame:
     ks = sorted({1, 2, 4, found.k, round(size / 2), size} & set(range(1, size + 1))) if ks is None else ks
     for k in ks:
         meter = found.learn.feedback()
-        router = SaveRouter(**paper_options(found.learn, k=k, seed=found.router.seed)).fit(found.learn.queries, meter)
+        buying = purchase(meter, k, found.reference if found.named else None)
+        router = SaveRouter(**paper_options(found.learn, seed=found.router.seed) | buying).fit(
+            found.learn.queries, meter
+        )
         result = on_test(replace(found, router=router, supervision=meter.spent))
         reached = result.operating_point is not None
         low, high = result.interval(found.confidence).loc["saving", ["low", "high"]] if reached else (0.0, 0.0)

@@ -25,7 +25,7 @@ from .jobs import ROOT, Job, plan_jobs
 MINUTES: dict[str, tuple[float, float, float]] = {
     "00": (0.5, 2, 2), "01": (0.3, 1, 1), "02": (0.3, 1, 2), "03": (0.3, 0.5, 0.5), "04": (0.5, 3, 6), "05": (0.2, 0.2, 0.5),
     "06": (0.2, 0.5, 1), "07": (0.5, 3, 30), "08": (1, 7, 47), "09": (1.5, 7, 14), "10": (0.5, 5, 8),
-    "11": (0.3, 0.5, 0.5), "12": (0.5, 1.5, 2),
+    "11": (0.3, 0.5, 0.5), "12": (0.5, 1.5, 2), "13": (1, 7, 14),
 }  # fmt: skip
 # Those runs: eleven routers on four benchmarks, computed once for the notebooks that show them.
 SHARED, SHARED_BY = (1.5, 10.0, 80.0), ("02", "05", "06", "07")

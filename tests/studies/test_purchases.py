@@ -82,7 +82,7 @@ def test_tables_that_disagree_widen_the_interval_over_tables():
 def test_statements_can_hold_fail_and_stay_open(gain, answer):
     table = purchases.with_bills(made(gain, 0.02))
     bills = [purchases.bill_over(horizon) for horizon in purchases.HORIZONS]
-    said = purchases.statements(purchases.against_the_paper(table, [*MEASURES, *bills]))
+    said = purchases.about_buying(purchases.against_the_paper(table, [*MEASURES, *bills]))
     about = said.index.str.startswith(("Anchored", "..."))
     assert set(said.loc[about, "here"]) == {answer}
     assert said.loc["The paper's rule certifies more saving than random, at equal money", "here"] == HOLDS
@@ -108,7 +108,7 @@ def test_why_and_words(works, table):
     assert (traits["cheaper than the reference"] < traits["models"]).all() and (
         traits["training queries"] == [280, 40]
     ).all()
-    words = purchases.in_words(purchases.against_the_paper(table), 1)
+    words = purchases.rules_in_words(purchases.against_the_paper(table), 1)
     assert (
         list(words.index) == list(RULES)
         and "(" not in words.loc[PAPER, CERTIFIED]

@@ -21,7 +21,7 @@ from .look import (
 )
 from .parts import arrival_scores, budget, changes, variants
 from .promises import bills_over_fresh, certificate_path, differences
-from .purchases import money_over_time
+from .purchases import gains, gains_by_size, money_over_time, savings_by_judge
 from .races import hero, paybacks, race
 from .splits import batch_sizes, ceilings, payback_over_splits, saved_by_traits, scores_over_budgets, verdicts
 
@@ -46,6 +46,8 @@ __all__ = [
     "differences",
     "explained",
     "frontier",
+    "gains",
+    "gains_by_size",
     "headline",
     "hero",
     "legend_below",
@@ -63,6 +65,7 @@ __all__ = [
     "saturation_curve",
     "saved_by_traits",
     "scores_over_budgets",
+    "savings_by_judge",
     "seeds",
     "short",
     "strips",
