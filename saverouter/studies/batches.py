@@ -25,7 +25,7 @@ EVERYWHERE, TRAINING = "all workloads", "training"
 MEASURES = {
     "cost ratio": "cost ratio at full quality (1 if not reached)",
     "reached": "share of runs that reach full quality",
-    "points above": "peak score, points",
+    "points above": "peak score, points above the best model",
     "certified saving": "certified saving (within 1 point, 90%)",
 }
 

@@ -26,7 +26,7 @@ from .splits import third_of
 AFFORDABLE = 0.01  # of a year's bill for the reference: supervision up to that much is worth its price
 TRAIN = 0.2  # of the queries teach
 FRESH = 0.6  # of the others certify at most; the rest are the test
-ENOUGH = 200  # training queries from which anchored buying gains what an interval tells from chance (notebook 13)
+ENOUGH = 300  # training queries from which on anchored buying gains by its interval: `purchase`
 SMALLEST = 60  # different queries with which anything is tried at all
 WORTH = 0.02  # of the reference's cost: a change that saves less is not worth making
 NEARLY = 0.05  # of the reference's cost: what a router must save beyond one model to be worth running
@@ -246,6 +246,8 @@ def purchase(feedback: Feedback, k: int, reference: str | None = None) -> dict:
     """Options of ``SaveRouter``: what to buy for about the price of K outcomes per query.
 
     Where the model in use is named, and ``ENOUGH`` queries teach, the purchase is anchored on it; else it is the paper's.
+    On seven workloads and 20 splits (``purchases.enough_queries``), anchored buying certified .032 [.014, .050] of saving more
+    with 300 training queries and .045 [.024, .066] with 400; with 150 and 200 the interval holds zero.
     """
     if reference is None or len(feedback) < ENOUGH:
         return {"k": k}

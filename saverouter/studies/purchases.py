@@ -235,11 +235,11 @@ def about_buying(compared: pd.DataFrame) -> pd.DataFrame:
             mean.loc[k, ANCHORED, CERTIFIED],
             1,
         )
-        asked[f"... the saving chosen on test, one point below, at the money of K={k}"] = (
+        asked[f"It raises the saving chosen on test, one point below, at the money of K={k}"] = (
             mean.loc[k, ANCHORED, BELOW],
             1,
         )
-        asked[f"... the saving chosen on test, at full quality, at the money of K={k}"] = (
+        asked[f"It raises the saving chosen on test, at full quality, at the money of K={k}"] = (
             mean.loc[k, ANCHORED, AT_BEST],
             1,
         )
@@ -249,7 +249,7 @@ def about_buying(compared: pd.DataFrame) -> pd.DataFrame:
             -1,
         )
     for horizon in HORIZONS:
-        asked[f"Anchored buying lowers the whole bill over {horizon:,} queries"] = (
+        asked[f"Anchored buying lowers the whole bill over {horizon:,} queries, certificate included"] = (
             mean.loc[MONEY[0], ANCHORED, bill_over(horizon)], -1,
         )  # fmt: skip
     rows = {}

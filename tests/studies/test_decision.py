@@ -15,7 +15,7 @@ from saverouter.judging import certify_single
 from saverouter.judging.policies import Always, Switch
 from saverouter.studies import decision as room
 from saverouter.studies.advice import days, money, time
-from saverouter.studies.decision import affordable, decide
+from saverouter.studies.decision import ENOUGH, affordable, decide
 
 LIKE_THE_DEAR = ([0.5, 0.97, 0.97], [0.5, 0.97, 0.97])  # one cheaper model is as good everywhere
 WORSE = ([0.2, 0.9], [0.2, 0.9])
@@ -37,6 +37,23 @@ def test_one_model_where_it_is_as_good_everywhere():
     assert found.action == "replace" and found.policy == Always(model="m1", models=("m0", "m1", "m2"))
     assert 0.85 < found.saved[0] / found.bill < 0.95 and "Replace m2 by m1" in str(found)
     assert list(found.tried["tried"]) == ["SaveRouter", "m1"] and found.tried["certified"].iloc[1]
+
+
+def test_a_named_reference_anchors_the_purchase_where_enough_queries_teach():
+    many, few = (by_kind(EASY_AND_HARD, (0.001, 0.01), n=n) for n in (5 * ENOUGH, 4 * ENOUGH))
+    named, unnamed, small = (
+        decide(many, reference="m1", margin=2),
+        decide(many, margin=2),
+        decide(few, reference="m1", margin=2),
+    )
+    assert named.router.acquisition == "anchored" and named.router.reference == "m1"
+    each = many.split(train=0.2, seed=42)[0].feedback()
+    assert named.router.budget == pytest.approx(named.k * len(each) * each.prices.mean())
+    assert named.supervision <= named.router.budget * (1 + 1e-9)
+    assert f"({named.outcomes:,} outcomes on {named.learnt:,} queries to teach" in str(named)
+    for found in (unnamed, small):
+        assert found.router.acquisition == "ucb" and found.outcomes == found.k * found.learnt
+        assert f"({found.k} of 2 models on" in str(found)
 
 
 def test_nothing_where_every_cheaper_model_is_worse():

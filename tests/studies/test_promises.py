@@ -94,3 +94,15 @@ def test_ways_in_words():
     assert ways.loc[0, "kept"] == 0.5 and ways.loc[0, "worst"] == -2
     (row,) = promises.ways_in_words(ways).to_dict("records")
     assert row["within the margin"].startswith("50% (") and row["worst run, points"] == "-2.0"
+
+
+def test_what_the_path_adds_in_words():
+    rows = [
+        {"workload": name, "seed": seed, "method": method, "points below": margin, "reached": False, "saving": 0.0,
+         "reached anchored": True, "saving anchored": 0.2}
+        for name in "ab" for seed in range(3) for method in ("SaveRouter", "kNN") for margin in (0.0, 1.0)
+    ]  # fmt: skip
+    told = promises.added_in_words(promises.anchored_adds(pd.DataFrame(rows)))
+    assert list(told.index) == ["SaveRouter", "kNN"] and told.shape == (2, 6)
+    assert told.loc["kNN", ("1 points below", "reaches and saves")] == "0% → 100%"
+    assert told.loc["kNN", ("0 points below", "added")] == "+0.200 (+0.200 to +0.200)"

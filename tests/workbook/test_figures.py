@@ -4,6 +4,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import matplotlib
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -216,3 +217,46 @@ def test_no_name_lies_across_an_interval(saved):
     line, (_, name) = ax.lines[0].get_window_extent(), (text.get_window_extent() for text in ax.texts)
     assert "SaveRouter, certified: " in words(ax)[1] and (name.x1 < line.x0 or name.x0 > line.x1)
     assert name.x0 > ax.bbox.x0 and name.x1 < ax.figure.bbox.x1
+
+
+def test_gains_are_filled_where_their_interval_lies_off_zero():
+    rows = pd.DataFrame({"rule": ["up", "down", "open", "few", "all"], "difference": [0.1, -0.1, 0.02, np.nan, 0.05],
+                         "from": [0.05, -0.2, -0.1, np.nan, 1e-12], "to": [0.2, -0.01, 0.1, np.nan, 0.1],
+                         "tables from": [0.0, -0.3, -0.2, np.nan, -0.1], "tables to": [0.3, 0.1, 0.2, np.nan, 0.2]})  # fmt: skip
+    ax = figures.gains(rows, plt.subplots()[1], "rule", "saving", last="all")
+    dots = [line for line in ax.lines if line.get_marker() == "o"]
+    assert [line.get_xdata()[0] for line in dots] == [0.1, -0.1, 0.02, 0.05]
+    assert [line.get_markerfacecolor() == figures.ACCENT for line in dots] == [True, True, False, False]
+    assert words(ax) == ["too few queries"] and [tick.get_text() for tick in ax.get_yticklabels()] == list(rows["rule"])
+    heights = [line.get_ydata()[0] for line in dots]
+    assert (
+        heights == sorted(heights, reverse=True) and heights[-2] - heights[-1] > 2
+    )  # a row missing, and a line between
+    spans = [list(line.get_xdata()) for line in ax.lines if len(line.get_xdata()) == 2]
+    assert [0.05, 0.2] in spans and [0.0, 0.3] in spans
+
+
+def test_gains_by_size_and_savings_by_judge_draw_every_row():
+    sizes, names = (50, 200, 400), ("one", "two", "all")
+    rows = pd.DataFrame([
+        {"workload": name, "queries": size, "difference": size / 1000, "from": 0.0, "to": 0.5, "tables from": -0.1,
+         "tables to": 0.6}
+        for name in names for size in sizes
+    ])  # fmt: skip
+    ax = figures.gains_by_size(rows, plt.subplots()[1], "all")
+    curves = [line for line in ax.lines if len(line.get_xdata()) == 3]
+    assert len(curves) == 3 and all(list(line.get_ydata()) == [0.05, 0.2, 0.4] for line in curves)
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["50", "200", "400"]
+    errors = (0.0, 0.1)
+    found = pd.DataFrame([
+        {"workload": f"recorded/{name}", "judge errs": errs, "router": router, "judge error": error, "mean": 0.5 - error,
+         "from": 0.1, "to": 0.9, "SaveRouter": 0.2}
+        for name in names for errs in ("evenly", "on hard") for router in ("plain", "routed") for error in errors
+    ])  # fmt: skip
+    figure = figures.savings_by_judge(found, "plain", "routed", "SaveRouter")
+    drawn = [ax for ax in figure.axes if ax.lines]
+    assert [ax.get_title(loc="left") for ax in drawn] == list(names)
+    for ax in drawn:
+        curves = [line for line in ax.lines if line.get_marker() == "o"]
+        assert len(curves) == 3 and all(list(line.get_ydata()) == [0.5, 0.4] for line in curves)
+        assert [0.2, 0.2] in [list(line.get_ydata()) for line in ax.lines]
