@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from ...workloads.ledger import LedgerContents
 from .look import ACCENT, GREY, INK, SOFT, colour, legend_below, panels
 
-NOTHING = 1e-6  # of a difference, which rounding leaves
+SHOWN = 0.0005  # a smaller difference is written as zero
 
 
 def money_over_time(book: LedgerContents, ax: Axes | None = None) -> Axes:
@@ -51,7 +51,7 @@ def money_over_time(book: LedgerContents, ax: Axes | None = None) -> Axes:
 
 
 def gains(rows: pd.DataFrame, ax: Axes, names: str, unit: str, last: str | None = None) -> Axes:
-    """Differences with their intervals, a row each: filled where the interval lies off zero.
+    """Differences with their intervals, a row each: filled where the interval lies off zero by as much as tables show.
 
     ``rows`` has the column ``names``, difference, from and to, and may have ``tables from`` and ``tables to``, which are drawn
     thin. What is ``last`` lies below a line, and what has no difference says so.
@@ -75,7 +75,7 @@ def gains(rows: pd.DataFrame, ax: Axes, names: str, unit: str, last: str | None 
         if np.isfinite(row.get("tables from", np.nan)):
             ax.plot([row["tables from"], row["tables to"]], [y, y], color=shade, lw=1)
         ax.plot([row["from"], row["to"]], [y, y], color=shade, lw=2.8)
-        sure = row["from"] > NOTHING or row["to"] < -NOTHING
+        sure = row["from"] >= SHOWN or row["to"] <= -SHOWN
         ax.plot(row["difference"], y, "o", ms=8, color=shade, mfc=shade if sure else "white", mew=1.6, zorder=3)
     if last is not None:
         ax.axhline(places[last] + 0.8, color="#c9cfd6", lw=1)
