@@ -124,6 +124,23 @@ def test_what_was_not_bought_does_not_matter(work):
     np.testing.assert_array_equal(bought(other.feedback(), other, third(work))[:2], (rows, models))
 
 
+def test_a_feedback_without_names_prices_or_meter_will_do(work):
+    """Dearer models are then left out by what they turn out to cost, and money is counted by what was bought."""
+
+    class Bare:
+        def available(self, queries=None):
+            return work.available
+
+        def reveal(self, rows, models):
+            return work.quality[rows, models], work.cost[rows, models]
+
+    money = work.cost[:, :3].sum() / 2
+    options = {"acquisition": "anchored", "reference": "model-2", "budget": money}
+    router = sr.SaveRouter(**options).fit(work.queries, Bare())
+    assert money <= router.observations_.cost.sum() < money + work.cost.max()
+    assert (router.bought_[:, 3:].sum(axis=0) < router.bought_[:, 2].sum()).all() and router.bought_[:, 3:].sum() < 40
+
+
 def test_the_paper_s_rule_with_money_buys_what_it_buys_first(work):
     """Of the same passes, until the money is spent."""
     whole, part = work.feedback(), work.feedback()

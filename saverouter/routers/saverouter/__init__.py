@@ -91,7 +91,7 @@ class SaveRouter(Router):
         bought = acquire(
             feedback, self.groups_, k=self.k, rule=rule, exploration=self.exploration,
             acquisition_prior=self.acquisition_prior, seed=self.seed, available=available & ~arriving,
-            batch=self.batch, budget=self.budget, reference=self.reference,
+            batch=self.batch, budget=self.budget, reference=self.reference, models=self.models_,
         )  # fmt: skip
         if arriving.any():
             column = int(np.flatnonzero(arriving)[0])

@@ -35,7 +35,7 @@ INDIFFERENT = 0.34  # share of queries for which it does not look at prices
 def acquire(
     feedback: Feedback, groups: np.ndarray, *, k: int = 4, rule: str = "ucb", exploration: float = 0.35,
     acquisition_prior: float = 10.0, seed: int = 42, available: np.ndarray | None = None, batch: int | None = None,
-    budget: float | None = None, reference: str | None = None,
+    budget: float | None = None, reference: str | None = None, models: tuple[str, ...] | None = None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
     """Buy up to ``k`` outcomes per query; returns rows, models, quality and cost in order of purchase, missing ones left out.
 
@@ -49,10 +49,12 @@ def acquire(
     batch : queries that choose at once, never across two passes; 1 is the paper's rule, None what ``feedback`` prefers
     budget : money for outcomes, instead of ``k``: passes go on until it is spent
     reference : the model in use, by name, for "anchored"
+    models : the pool by name; what ``feedback`` says unless given
 
     A query with fewer than ``k`` available models gets all it has.
     """
-    place = place_of(rule, reference, budget, feedback.models)
+    models = getattr(feedback, "models", ()) if models is None else models
+    place = place_of(rule, reference, budget, models)
     whole("k", k, 1, "a whole number of models to try per query")
     seed_of(seed)
     batch = getattr(feedback, "batch", 1) if batch is None else batch
