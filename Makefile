@@ -95,7 +95,7 @@ $(STAMP): requirements.txt constraints.txt pyproject.toml
 missing: $(STAMP)
 	$(if $(ASKED),,$(FETCH))
 
-reproduce: $(STAMP) ## run the notebooks and write reports/: 20 minutes, 1.3 GB (PROFILE=smoke|standard|paper NOTEBOOK=02 WORKLOAD=my.csv BENCHMARK=... SOURCE=original SETTINGS=release SEED=... FORCE=1)
+reproduce: $(STAMP) ## run the notebooks and write reports/: 25 minutes, 1.3 GB (PROFILE=smoke|standard|paper NOTEBOOK=02 WORKLOAD=my.csv BENCHMARK=... SOURCE=original SETTINGS=release SEED=... FORCE=1)
 	$(HERE) -m saverouter.workbook.reproduce --profile '$(PROFILE)' --jobs $(JOBS) $(if $(NOTEBOOK),--notebook '$(NOTEBOOK)') \
 	  $(if $(BENCHMARK),--benchmark '$(BENCHMARK)') $(if $(SOURCE),--source '$(SOURCE)') $(if $(SETTINGS),--settings '$(SETTINGS)') $(if $(SEED),--seed $(SEED)) $(if $(FORCE),--force) \
 	  $(call typed,WORKLOAD,--workload)
@@ -111,10 +111,10 @@ data: $(STAMP) ## fetch original benchmarks from their publishers, the one targe
 smoke: $(STAMP) ## run the notebooks small, to see that all works: 3 minutes, 200 MB
 	$(PY) -m saverouter.workbook.reproduce --profile smoke --jobs $(JOBS) $(if $(NOTEBOOK),--notebook '$(NOTEBOOK)')
 
-test: lint ## everything that must hold: lint, tests, small notebooks run and compared: 12 minutes
+test: lint ## everything that must hold: lint, tests, small notebooks run and compared: 18 minutes
 	$(PYTEST) $(NBVAL) tests
 
-check: $(STAMP) ## run the committed notebooks and compare outputs: 22 minutes, 3 after 'make reproduce'
+check: $(STAMP) ## run the committed notebooks and compare outputs: 30 minutes, 3 after 'make reproduce'
 	$(PYTEST) $(NBVAL) notebooks
 
 lint: $(STAMP) ## ruff, and who may import whom: seconds
