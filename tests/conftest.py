@@ -97,6 +97,12 @@ def cache(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
+def large_and_small(cache) -> list[Workload]:
+    """Two workloads for studies over splits: the first has enough queries for a certificate, the second has not."""
+    return [make_workload(n=1_400, seed=2), replace(make_workload(n=200, models=3, seed=3), name="recorded/other")]
+
+
+@pytest.fixture(scope="module")
 def made(cache) -> dict:
     """Every router of Table 1 on a small workload."""
     return main_runs({"small": make_workload(n=800, seed=4)}, "smoke")["small"]

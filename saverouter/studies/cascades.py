@@ -18,6 +18,7 @@ from ..routers import SaveRouter, make_router
 from ..workloads import Workload
 from .intervals import mean_of
 from .kept import kept
+from .retaught import Once
 from .splits import third_of
 
 ERRORS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3)
@@ -89,17 +90,15 @@ def _rows(result: Result, margins: list[float], **place) -> list[dict]:
     return rows
 
 
-class _Asked:
+class _Asked(Once):
     """A fitted router that is asked once for the same prompts: every judge hears the same estimates."""
 
     def __init__(self, router: SaveRouter):
-        self.router, self.label, self.known = router, router.label, {}
+        super().__init__()
+        self.router, self.label = router, router.label
 
     def estimates(self, queries) -> tuple[np.ndarray, np.ndarray]:
-        key = tuple(queries.prompts)
-        if key not in self.known:
-            self.known[key] = self.router.estimates(queries)
-        return self.known[key]
+        return self.once(queries.prompts, lambda: self.router.estimates(queries))
 
 
 def savings(table: pd.DataFrame, value: str = "saving") -> pd.DataFrame:

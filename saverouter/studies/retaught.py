@@ -60,20 +60,21 @@ class Retaught:
         return {"fresh": self.fresh, "certified saving": 1 - cost / base, "certificate": found.spent / base}
 
 
-class _Asked:
-    """What was found for a list of prompts, found once; the workload holds the prompts, so that their places tell them."""
+class Once:
+    """What was found for a list of prompts, found once. Prompts are told by their places in memory."""
 
     def __init__(self):
         self.known = {}
 
     def once(self, prompts: np.ndarray, find):
-        key = np.asarray(prompts, dtype=object).tobytes()
+        prompts = np.asarray(prompts, dtype=object)
+        key = prompts.tobytes()
         if key not in self.known:
-            self.known[key] = find()
-        return self.known[key]
+            self.known[key] = prompts, find()  # held, so that no other prompt takes the place of one
+        return self.known[key][1]
 
 
-class _Words(_Asked):
+class _Words(Once):
     """The features of a workload's prompts, computed once: reading the words is most of the work."""
 
     def __init__(self, features, work: Workload):
@@ -85,7 +86,7 @@ class _Words(_Asked):
         return self.once(prompts, lambda: self.all[[self.rows[key] for key in _keys(prompts, vectors)]])
 
 
-class _Groups(_Asked):
+class _Groups(Once):
     """A grouper that is asked once about the same queries."""
 
     def __init__(self, grouper):

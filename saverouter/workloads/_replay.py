@@ -11,9 +11,8 @@ from functools import cache
 import numpy as np
 from numba import njit, types
 
-TRIED, ANSWERED, EARNED, PAID = range(
-    4
-)  # rows of what is known of each model: outcomes bought, answered, their quality and cost
+# Rows of what is known of each model: outcomes bought, those of them that were answered, their quality and their cost.
+TRIED, ANSWERED, EARNED, PAID = range(4)
 
 _NUMBERS, _FLAGS, _PLACES = types.float64[::1], types.boolean[::1], types.int64[::1]
 _KNOWN = types.float64[:, ::1]

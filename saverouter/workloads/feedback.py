@@ -245,7 +245,7 @@ def one_by_one(
     batch: int = 1, *, budget: float = math.inf, afresh: bool = True,
 ) -> Bought:  # fmt: skip
     """``Feedback.in_turn`` for anything that can ``reveal``: buy for a batch of queries, learn from it, go on."""
-    bought, before, known = [], getattr(feedback, "spent", None), None
+    bought, paid, before, known = [], 0.0, getattr(feedback, "spent", None), None
     for rng, order in passes:
         in_groups, in_pool = known = _unknown(groups, open_pairs) if afresh or known is None else known
         so_far = len(bought)
@@ -271,7 +271,9 @@ def one_by_one(
                     statistics[ANSWERED, model] += 1
                     statistics[EARNED, model] += quality
                     statistics[PAID, model] += cost
-            if budget < math.inf and _paid_since(before, feedback, bought) >= budget * (1 - ROUNDING):
+            paid += float(bought[-1][3].sum())
+            # The meter knows of judges and repeated calls; where there is none, what was bought counts.
+            if (paid if before is None else feedback.spent - before) >= budget * (1 - ROUNDING):
                 return _together(bought, budget)
         if len(bought) == so_far:
             break
@@ -282,11 +284,6 @@ def _unknown(groups: np.ndarray, open_pairs: np.ndarray) -> tuple[np.ndarray, np
     """Statistics of models before anything is bought, by group and in all."""
     size = open_pairs.shape[1]
     return np.zeros((int(groups.max()) + 1, 4, size)), np.zeros((4, size))
-
-
-def _paid_since(before: float | None, feedback: Feedback, bought: list[Bought]) -> float:
-    """By the meter, which knows of judges and repeated calls; by what was bought, where there is none."""
-    return sum(float(cost.sum()) for *_, cost in bought) if before is None else feedback.spent - before
 
 
 def _together(bought: list[Bought], budget: float) -> Bought:

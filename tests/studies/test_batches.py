@@ -1,10 +1,7 @@
 """Batches of every size over splits, on small workloads: the runs are those of ``fit``, and differences are paired."""
 
-from dataclasses import replace
-
 import pandas as pd
 import pytest
-from conftest import make_workload
 
 from saverouter.studies import batches
 from saverouter.studies.batches import ANEW, EVERYWHERE, MEASURES, ONE, PASS, SIZES_AT_ONCE, TENTH, TRAINING
@@ -13,13 +10,8 @@ SEEDS = range(3)
 
 
 @pytest.fixture(scope="module")
-def works(cache):
-    return [make_workload(n=1_400, seed=2), replace(make_workload(n=200, models=3, seed=3), name="recorded/other")]
-
-
-@pytest.fixture(scope="module")
-def table(works):
-    return batches.batches_on_splits(works, SEEDS, draws=2)
+def table(large_and_small):
+    return batches.batches_on_splits(large_and_small, SEEDS, draws=2)
 
 
 def test_a_row_per_workload_split_draw_and_size(table):
@@ -32,9 +24,9 @@ def test_a_row_per_workload_split_draw_and_size(table):
     assert table["certified saving"].notna().eq(table["workload"] == "small").all()  # the other is too small for any
 
 
-def test_what_was_computed_is_remembered(works, table, monkeypatch):
+def test_what_was_computed_is_remembered(large_and_small, table, monkeypatch):
     monkeypatch.setattr(batches, "Retaught", None)  # nothing can be fitted any more
-    pd.testing.assert_frame_equal(batches.batches_on_splits(works, SEEDS, draws=2), table)
+    pd.testing.assert_frame_equal(batches.batches_on_splits(large_and_small, SEEDS, draws=2), table)
 
 
 def test_differences_are_paired(table):

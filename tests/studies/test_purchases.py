@@ -1,11 +1,8 @@
 """Rules of buying at equal money, on small workloads: what a row holds, how runs are paired, and what may be said of them."""
 
-from dataclasses import replace
-
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import make_workload
 
 from saverouter.paper.claims import FAILS, HOLDS, UNTOLD
 from saverouter.studies import purchases
@@ -15,13 +12,8 @@ SEEDS = range(3)
 
 
 @pytest.fixture(scope="module")
-def works(cache):
-    return [make_workload(n=1_400, seed=2), replace(make_workload(n=200, models=3, seed=3), name="recorded/other")]
-
-
-@pytest.fixture(scope="module")
-def table(works):
-    return purchases.purchases_on_splits(works, SEEDS)
+def table(large_and_small):
+    return purchases.purchases_on_splits(large_and_small, SEEDS)
 
 
 def test_a_row_per_workload_split_draw_money_and_rule(table):
@@ -37,10 +29,10 @@ def test_no_rule_spends_more_than_the_paper_s(table):
     assert (table.loc[table["rule"] == ANCHORED, "on dear models"] == 0).all()
 
 
-def test_fewer_queries_teach_where_so_many_are_asked_for(works):
-    few = purchases.purchases_on_splits(works[:1], [0], money=(1,), train=40)
+def test_fewer_queries_teach_where_so_many_are_asked_for(large_and_small):
+    few = purchases.purchases_on_splits(large_and_small[:1], [0], money=(1,), train=40)
     assert set(few["queries"]) == {40} and (few["training"] > 0).all()
-    by_size = purchases.enough_queries(works, SEEDS[:2], [40, 5_000])
+    by_size = purchases.enough_queries(large_and_small, SEEDS[:2], [40, 5_000])
     assert set(by_size["queries"]) == {40} and set(by_size["workload"]) == {"small", EVERYWHERE}
 
 
@@ -102,8 +94,8 @@ def test_one_draw_is_compared_with_itself():
     assert alone.mean() == pytest.approx(both.loc[EVERYWHERE, ANCHORED, 1]["difference"])
 
 
-def test_why_and_words(works, table):
-    traits = purchases.why(table, works)
+def test_why_and_words(large_and_small, table):
+    traits = purchases.why(table, large_and_small)
     assert set(traits.index) == {"small", "recorded/other"} and np.isnan(traits.loc["recorded/other", "difference"])
     assert (traits["cheaper than the reference"] < traits["models"]).all() and (
         traits["training queries"] == [280, 40]
@@ -116,16 +108,16 @@ def test_why_and_words(works, table):
     )
 
 
-def test_what_was_computed_is_remembered(works, table, monkeypatch):
+def test_what_was_computed_is_remembered(large_and_small, table, monkeypatch):
     monkeypatch.setattr(purchases, "Retaught", None)  # nothing can be taught any more
-    pd.testing.assert_frame_equal(purchases.purchases_on_splits(works, SEEDS), table)
+    pd.testing.assert_frame_equal(purchases.purchases_on_splits(large_and_small, SEEDS), table)
 
 
-def test_words_of_draws_and_reasons(works, table):
+def test_words_of_draws_and_reasons(large_and_small, table):
     apart = purchases.draws_apart(made(0.05, 0.02))
     told = purchases.draws_in_words(apart)
     first = apart.iloc[0]
     assert told.loc[first["workload"], first["compared"]].startswith(f"{first['mean']:+.3f} ({first['from']:+.3f} to")
-    reasons = purchases.why_in_words(purchases.why(table, works))
+    reasons = purchases.why_in_words(purchases.why(table, large_and_small))
     assert reasons.loc["recorded/other", "gain in certified saving"] == "too few queries"
     assert reasons["paper's money on dearer models"].str.endswith("%").all()
